@@ -37,10 +37,14 @@ def libcuda_not_on_linker_path(
     loader = first(of_kind(symptoms, *LOADERS)) if not pytorch.available and not place.is_windows else None
     # nvidia-smi needs no libcuda: it showed a driver.
     driver_answers = driver.version is not None and bool(devices) and not driver.nvml_error
-    if loader is not None and driver_answers and not place.in_container:
+    told = first(of_kind(symptoms, "nvidia-smi-works-told"))
+    if loader is not None and (driver_answers or told) and not place.in_container:
         library = loader.names.get("library", "libcuda.so.1")
-        summary = f"The loader finds no {library}, although driver {driver.version} works"
-        yield Finding.error(library, summary, (loader.fact, "driver.version"), Fix("find-libcuda"))
+        summary = f"The loader finds no {library}, although " + (
+            f"driver {driver.version} works" if driver_answers else "nvidia-smi works"
+        )
+        facts = (loader.fact, "driver.version" if driver_answers else told.fact if told else "")
+        yield Finding.error(library, summary, facts, Fix("find-libcuda"), certain=driver_answers)
         return
     if known(driver.libcuda_path, "driver.libcuda_path"):
         return

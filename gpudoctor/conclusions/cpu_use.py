@@ -53,7 +53,7 @@ def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: P
         without_cuda=amd or place.is_mac or bool(of_kind(said, "apple-mac-named", "torch-without-xpu", *intel)),
     )
     if program == "jax":
-        return _of_jax(use, found, bool(of_kind(said, "jax-cuda-asked")), python)
+        return _of_jax(use, found, said, python)
     if program == "tensorflow":
         use = _of_tensorflow(use, said, place, python)
     return CpuUse() if found is unused and not use.cause else use
@@ -102,9 +102,10 @@ def _program(found: Symptom, said: tuple[Symptom, ...]) -> str:
     return next((program for kind, program in ABOUT.items() if of_kind(said, kind)), "")
 
 
-def _of_jax(use: CpuUse, found: Symptom, cuda_asked: bool, python: Python) -> CpuUse:
+def _of_jax(use: CpuUse, found: Symptom, said: tuple[Symptom, ...], python: Python) -> CpuUse:
     """Return that JAX is the build for the CPU, unless its plugin for CUDA is installed or was asked for."""
-    certain = found.kind == "jax-cuda-missing"
+    certain = found.kind == "jax-cuda-missing" or bool(of_kind(said, "jax-extra-missing"))
+    cuda_asked = of_kind(said, "jax-cuda-asked")
     if use.without_cuda or any(python.package(name) for name in WITH_CUDA) or (cuda_asked and not certain):
         return use
     return replace(use, cause="jax-cpu-build", reason="it finds no GPU without an error message", certain=certain)
@@ -128,6 +129,8 @@ def _of_tensorflow(use: CpuUse, said: tuple[Symptom, ...], place: Place, python:
         shown = f" {latest}" if releases and max(releases) > LAST_ON_WINDOWS else ""
         reason = f"TensorFlow{shown or ' after 2.10'} has no GPU support on native Windows"
         return replace(use, cause="tensorflow-no-gpu-build", reason=reason, certain=bool(shown))
+    elif of_kind(said, "cpu-tensorflow-build"):
+        reason = "TensorFlow was built without CUDA"
     elif releases and max(releases) < FIRST_FOR_BOTH and not of_kind(said, "package-tensorflow-gpu"):
         reason = f"tensorflow {latest} is installed, and before 1.15 only tensorflow-gpu supports GPUs"
         return replace(use, cause="tensorflow-no-gpu-build", reason=reason, certain=False)

@@ -5,8 +5,8 @@ from gpudoctor.model.gpu_conclusions import Consumers, DriverState, GpuNeed
 from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
-# Symptoms of a kernel module that found a GPU and could not take it.
-THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm-gpu-not-in-release")
+# Symptoms of a kernel module that found a GPU and could not take it, or of another one that has it.
+THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm-gpu-not-in-release", "nouveau-in-use")
 # Symptoms of programs that looked for an NVIDIA GPU, or for its driver, and found none. On a live machine gpudoctor
 # itself calls PyTorch and NVML.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")

@@ -90,7 +90,11 @@ def _said(said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
 def _own_python(contradictions: tuple[Contradiction, ...], said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
     """Yield what a report shows of a program with a Python of its own, if pip lists another PyTorch."""
     own = of_kind(said, "python-of-its-own")
+    apart = of_kind(said, "topic-environment")  # and a person who names an environment has noticed it
     for number, other in enumerate(contradictions):
-        if own and other.fact == "torch.version" and "(pip in" in f"{other.taken}{other.other}":
-            summary = f"The program has its own Python, and pip lists another PyTorch: {other.taken}, {other.other}"
-            yield TwoEnvironments(summary=summary, facts=(f"contradictions[{number}].other", own[0].fact))
+        both = f"{other.taken}{other.other}"
+        if (own or (apart and "+cpu" in both)) and other.fact == "torch.version" and "(pip in" in both:
+            of_its_own = "The program has its own Python" if own else "The program probably runs under another Python"
+            summary = f"{of_its_own}, and pip lists another PyTorch: {other.taken}, {other.other}"
+            facts = (f"contradictions[{number}].other", (own or apart)[0].fact)
+            yield TwoEnvironments(summary=summary, facts=facts, certain=bool(own))

@@ -56,7 +56,7 @@ _EXPRESSIONS = (
 _WORDS = (
     r"always|also|it|still|just|return(?:s|ed|ing)?|gives?|gave|is|says?|shows?|prints?|outputs?|yields?|evaluates to"
 )
-_BETWEEN = rf"[)}}`\"'\s]{{0,8}}(?:(?:->|=>|[=:#,>]|\b(?:{_WORDS})\b)[`\"'\s]{{0,3}}){{1,4}}\s{{0,3}}"
+_BETWEEN = rf"[)}}`\"'\s]{{0,8}}(?:(?:->|=>|[=:#,>]|\b(?:{_WORDS})\b)[`\"'\s]{{0,3}}){{0,4}}(?<=[\s=:>,`\"'])\s{{0,3}}"
 _CONDITION = regex(r"(?i)\b(?:if|elif|assert|unless|whether|until|should|expect\w*|make sure|return) [^.]{0,60}$")
 _CODE = regex(r"\s*(?:if|elif|assert|while|return|device\b|\w+ = )")
 _BESIDE = regex(

@@ -467,3 +467,110 @@ def test_a_build_that_has_kernels_is_not_for_the_cpu() -> None:
         "windows-pypi-cpu-wheel",
         "torch-no-kernel-for-device",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        pytest.param(
+            "DDP over both MI100 never ends. ./build/all_reduce_perf -g 2 from rccl-tests stops there too, no table",
+            NCCL,
+            id="the test of the library hangs",
+        ),
+        pytest.param(
+            "4 GPUs stop without an error. With NCCL_P2P_DISABLE=1 python train.py the same job runs through",
+            NCCL,
+            id="without peer-to-peer",
+        ),
+        pytest.param(
+            "GPU passed to a Windows VM. Device manager lists the card, and GPU Caps Viewer stays blank under CUDA",
+            "driver-missing",
+            id="a virtual machine without a driver",
+        ),
+        pytest.param(
+            "M1 Pro, torch==2.2.2. Since I updated to Sonoma 14.4.1 all my pictures are coloured noise",
+            "mps-issues",
+            id="noise on MPS",
+        ),
+        pytest.param(
+            "It was fast yesterday. I did conda install pytorch torchvision -c pytorch, and now the CPU works instead",
+            "conda-cpuonly-solved",
+            id="conda without a CUDA version",
+        ),
+        pytest.param(
+            "docker compose up, and under Hardware it says no GPU. There is nothing about a GPU in the compose file",
+            "container-without-gpu",
+            id="compose without the GPU",
+        ),
+        pytest.param(
+            "After each kernel upgrade nvidia is gone, and I run dkms install nvidia/396.45 by hand",
+            "driver-not-loaded",
+            id="DKMS by hand",
+        ),
+        pytest.param(
+            "pip 列表里的 torch 好像是 CPU 的版本, 显卡是 A10", "torch-cpu-build", id="Chinese: the CPU's version"
+        ),
+        pytest.param(
+            "ROCm TensorFlow ignores my RX 6700 XT because of its amdgpu version, gfx1031", GFX, id="ignores the card"
+        ),
+        pytest.param("First picture: HSA_STATUS_ERROR_INVALID_ISA, on a RX 7600 XT", GFX, id="invalid ISA"),
+        pytest.param(
+            'jax 0.4.6 does not provide the extra "cuda12_pip", and then: No GPU/TPU found, falling back to CPU',
+            "jax-cpu-build",
+            id="no such extra of JAX",
+        ),
+        pytest.param(
+            "CudaSupportError: Error at driver init: CUDA driver library cannot be found. nvidia-smi shows my RTX 2080",
+            "libcuda-not-on-linker-path",
+            id="nvidia-smi works",
+        ),
+        pytest.param(">>> tf.test.is_built_with_cuda()\nFalse\nRTX 2070", "tensorflow-no-gpu-build", id="TensorFlow"),
+        pytest.param(
+            "docker run -e NVIDIA_DRIVER_CAPABILITIES=video --gpus all app nvidia-smi\n"
+            'exec: "nvidia-smi": executable file not found in $PATH',
+            "driver-capabilities-missing",
+            id="capabilities without utility",
+        ),
+        pytest.param(
+            "modprobe: ERROR: could not insert 'nvidia': No such device\n"
+            "NVRM: GPU 0000:01:00.0 is already bound to nouveau.",
+            "driver-not-loaded",
+            id="bound to nouveau",
+        ),
+        pytest.param(
+            'OSError: [WinError 127] Error loading "C:\\venv\\lib\\site-packages\\torchaudio\\lib\\libtorchaudio.pyd"',
+            "torchvision-mismatch",
+            id="torchaudio of another build",
+        ),
+        pytest.param(
+            "The current PyTorch install supports CUDA capabilities sm_80 sm_90.\n"
+            "If you want to use the NVIDIA GeForce RTX 5070 GPU with PyTorch, please check the instructions",
+            "torch-no-kernel-for-device",
+            id="the second line of the message alone",
+        ),
+        pytest.param(
+            "(venv) D:\\> pip show torch\nName: torch\nVersion: 2.4.0\n\nD:\\> python gui.py\n"
+            "INFO Torch 2.3.1+cpu\nThe venv is fine, why does it not use the GPU?",
+            "wrong-python-environment",
+            id="two versions and an environment",
+        ),
+    ],
+)
+def test_a_cause_from_parts_of_its_message(text: str, check: str) -> None:
+    found = first(text)
+    assert found is not None
+    assert found.check_id == check
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "devcontainer with cudaVersion 12.4: it builds, nvcc says 12.4, nvidia-smi 12.2. Did it install the wrong one?",
+        "all_reduce_perf from nccl-tests prints its table, 200 GB/s",
+        "On my M2 Pro the noise of the fan is new",
+        "conda install pytorch torchvision pytorch-cuda=12.1 -c pytorch -c nvidia, and the CPU is busy while it loads",
+        "nvidia-smi shows my RTX 3080",
+    ],
+)
+def test_near_a_cause_from_parts(text: str) -> None:
+    assert first(text) is None

@@ -45,6 +45,7 @@ BESIDE = {"alone": "", "beside": TABLE}
 FILE, TEXTS = Path(__file__).parent / "every_row.json", Path(__file__).parent / "every_text.json"
 EXAMPLES = {
     "compose-without-gpu-told": "without the deploy block of docker compose the container does not see the GPU",
+    "guess-compose-without-gpu": "compose: no GPU is found, nothing in it is about the GPU",
     "fp16-nan-told": "with fp16 the loss is NaN",
     "gpu-used-by-llama-bench": "| CUDA       |  99 |         pp512 |      5021.55 ± 10.40 |",
     "uv-no-version": "there are no versions of torchvision{sys_platform == 'linux'}==0.30.0",
