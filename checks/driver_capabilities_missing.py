@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.model import ContainerGpu, Driver, Environment, Finding, Fix, Place, Severity, System
 from gpudoctor.registry import Skip, check, known, skip_unless
-from gpudoctor.symptoms import Symptoms
+from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
 
 VARIABLE = "NVIDIA_DRIVER_CAPABILITIES"
@@ -36,7 +36,8 @@ def driver_capabilities_missing(
     passes. container-setup-driver-capabilities-missing checks containers from outside.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
-    video = answers(symptoms, "driver-capabilities-missing") if place.about_container else ()
+    about_container = place.about_container or of_kind(symptoms, "place-docker", "place-kubernetes")
+    video = answers(symptoms, "driver-capabilities-missing") if about_container else ()
     yield from video[:1]
     if video:
         return

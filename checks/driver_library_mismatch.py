@@ -43,7 +43,8 @@ def driver_library_mismatch(
     summary = f"The kernel module is from driver {module}, but the libraries are from {library}" if differ else UNNAMED
     facts = (said.fact if said else "", "driver.module_version", "driver.library_version")
     in_lxc = Fix("match-driver-of-host") if of_kind(symptoms, "place-lxc") else None
-    yield Finding.error("NVIDIA driver", summary, facts, in_lxc, Fix("load-module-of-libraries"))
+    in_image = Fix("remove-driver-from-image") if of_kind(symptoms, "place-docker") else None
+    yield Finding.error("NVIDIA driver", summary, facts, in_lxc, Fix("load-module-of-libraries"), in_image)
 
 
 def _fails(driver: Driver, torch_runtime: TorchRuntime, symptoms: Symptoms) -> bool:

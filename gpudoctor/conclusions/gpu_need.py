@@ -11,7 +11,7 @@ THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm
 # itself calls PyTorch and NVML.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
 # Symptoms of a place that has no GPU, whatever GPU the report names; of those that may have one, and of others' words.
-PLACES = ("no-gpu-in-vm",)
+PLACES = ("no-gpu-in-vm", "no-gpu-in-slurm-command")
 NOTEBOOK = ("no-gpu-on-colab", "no-gpu-in-slurm-*")
 MACHINE = "no-gpu-on-machine"
 # Packages that do nothing without an NVIDIA GPU.

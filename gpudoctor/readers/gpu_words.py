@@ -15,7 +15,7 @@ _GEFORCE = (
 )
 _DATACENTER = (
     r"(?:nvidia[ -])?(?:tesla[ -])?(?P<datacenter>GB?[BH]?200|B[123]00|H[128]00|H20|A[18]00X?|A40|A30|A16|A10G?"
-    r"|A2|L40S?|L20|L4|V100S?|P100|P40|P6|P4|T4G?|K80|K40[mct]?|K20[mcx]?|M60|M40)"
+    r"|A2(?! (?:machine|instance|VM)s?\b)|L40S?|L20|L4|V100S?|P100|P40|P6|P4|T4G?|K80|K40[mct]?|K20[mcx]?|M60|M40)"
 )
 _WORKSTATION = (
     r"(?:nvidia[ -])?(?P<workstation>Quadro (?:RTX )?[A-Z]{0,2}\d{3,4}M?|(?:RTX )A[2456]\d00"

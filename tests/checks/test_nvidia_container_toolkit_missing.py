@@ -220,7 +220,7 @@ def test_libcuda_that_is_missing_where_nothing_is_known_of_the_host() -> None:
 def test_an_image_with_driver_libraries_of_its_own() -> None:
     text = "nvidia-container-cli: mount error: file creation failed: /m/usr/lib/libnvidia-ml.so.1: file exists: unknown"
     (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=told(text)).findings
-    assert finding.remedies[0].commands[0].startswith("rm -f ")
+    assert finding.remedies[0].commands[1].startswith("docker run --rm --entrypoint sh IMAGE ")
 
 
 def test_docker_that_was_not_restarted() -> None:

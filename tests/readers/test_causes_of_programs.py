@@ -89,7 +89,7 @@ def test_the_cause_in_the_words_of_a_program(text: str, check: str, remedy: str)
         pytest.param("No GPU devices detected", "cupy-missing", id="no word of spaCy"),
         pytest.param("cmake: nms was compiled with GPU support", "extension-abi-mismatch", id="operators for GPUs"),
         pytest.param(
-            SCRIPT.format(line="#SBATCH --gres=gpu:1\n") + "RuntimeError: No CUDA GPUs are available",
+            SCRIPT.format(line="#SBATCH --gres=gpu:1\n") + "RuntimeError: no GPU seen by the program",
             "no-nvidia-gpu",
             id="a script that asks for a GPU",
         ),

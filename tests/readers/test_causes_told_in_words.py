@@ -554,6 +554,69 @@ def test_a_build_that_has_kernels_is_not_for_the_cpu() -> None:
             "wrong-python-environment",
             id="two versions and an environment",
         ),
+        pytest.param(
+            "Whisper распознаёт речь, но считает всё на процессоре. Видеокарта при этом отдыхает",
+            "runs-on-cpu",
+            id="Russian: the card rests",
+        ),
+        pytest.param(
+            "Worked until May. I installed the CUDA toolkit 9.1 for Matlab, and from that day on CUDA does not see "
+            "my GPU",
+            "driver-too-old",
+            id="a toolkit with its own driver",
+        ),
+        pytest.param(
+            "Bluefin, image for NVIDIA, GTX 1080: black screen at the first boot",
+            "open-kernel-module-unsupported-gpu",
+            id="an image with the open module",
+        ),
+        pytest.param("The output is NaN, and the culprit is torch.half in my network", "fp16-nan", id="torch.half"),
+        pytest.param(
+            "Jellyfin as a chart of TrueCharts: Cannot load libnvcuvid.so.1",
+            "driver-capabilities-missing",
+            id="an app is a container",
+        ),
+        pytest.param(
+            "nvidia-powerd.service: Failed with result 'exit-code'. RTX 3070 laptop, never more than 55 watts",
+            "gpu-throttled",
+            id="Dynamic Boost fails",
+        ),
+        pytest.param(
+            "ld: warning: libcuda.so.1, needed by liblammps.so.0, not found (try using -rpath or -rpath-link)",
+            "libcuda-not-on-linker-path",
+            id="needed by a library",
+        ),
+        pytest.param(
+            "services:\n  voice:\n    image: example/voice:nvidia-1.0\n    restart: always\ndocker compose up: error",
+            "container-without-gpu",
+            id="an image for the GPU without it",
+        ),
+        pytest.param(
+            "srun -p gpu -N 1 --pty bash\nbut no program in there sees a CUDA device",
+            "no-nvidia-gpu",
+            id="srun without --gres",
+        ),
+        pytest.param(
+            "#SBATCH --gres=gpu:1\nsrun python train.py\nRuntimeError: No CUDA GPUs are available",
+            "no-nvidia-gpu",
+            id="SLURM gave none",
+        ),
+        pytest.param("The loss is NaN as soon as more than one card takes part", NCCL, id="wrong with two cards"),
+        pytest.param(
+            "My run is over, and on the other cards the memory is still taken", "out-of-memory", id="memory that stays"
+        ),
+        pytest.param(
+            "GTX 1080. ComfyUI neu aufgesetzt, seitdem ein CUDA-Fehler", "torch-no-kernel-for-device", id="German: new"
+        ),
+        pytest.param(
+            "vLLM with --tensor-parallel-size 2 writes one line and after that nothing more", NCCL, id="nothing more"
+        ),
+        pytest.param(
+            "is_available() is True in the terminal and False in the service, in the same venv. In the service: "
+            "CUDA_VISIBLE_DEVICES = 1",
+            "cuda-visible-devices-hides-gpu",
+            id="the same environment",
+        ),
     ],
 )
 def test_a_cause_from_parts_of_its_message(text: str, check: str) -> None:
@@ -570,6 +633,9 @@ def test_a_cause_from_parts_of_its_message(text: str, check: str) -> None:
         "On my M2 Pro the noise of the fan is new",
         "conda install pytorch torchvision pytorch-cuda=12.1 -c pytorch -c nvidia, and the CPU is busy while it loads",
         "nvidia-smi shows my RTX 3080",
+        "ggml_cuda_init: found 1 CUDA devices: GTX 1050 Ti, compute capability 6.1\nThe chat template is not supported",
+        "srun -p gpu --gres=gpu:1 --pty bash: how do I see a CUDA device of another node?",
+        "The run is over, and its memory is free again",
     ],
 )
 def test_near_a_cause_from_parts(text: str) -> None:

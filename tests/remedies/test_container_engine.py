@@ -8,6 +8,10 @@ from tests.remedies.made import made, made_one, pasted_one
 UBUNTU = System(os="linux", distribution="ubuntu")
 INSTALL = "sudo apt-get install -y nvidia-container-toolkit"
 CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker"
+LIST = (
+    "docker run --rm --entrypoint sh IMAGE -c "
+    "'ls -l /usr/lib/x86_64-linux-gnu/libcuda.so* /usr/lib/x86_64-linux-gnu/libnvidia-*.so*'"
+)
 SNAP = "sudo snap remove docker"
 DESKTOP = "docker context use default"
 CDI = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
@@ -45,7 +49,7 @@ def shown(remedies: tuple[Remedy, ...]) -> list[str]:
         pytest.param(
             "driver-in-image",
             None,
-            ["rm -f /usr/lib/x86_64-linux-gnu/libcuda.so* /usr/lib/x86_64-linux-gnu/libnvidia-*.so*", INSTALL],
+            [LIST, INSTALL],
             id="libraries in the image",
         ),
     ],

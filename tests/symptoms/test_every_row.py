@@ -58,7 +58,7 @@ EXAMPLES = {
     "torch-differs-by-program": "torch.cuda.is_available() is False in the notebook and True in the terminal",
 }
 """Texts of rows for whose pattern none can be made."""
-OTHERS = "\u2019\u201c\u201d\u00b7\u2014\u2026\u2502\u0430"
+OTHERS = "\u2019\u201c\u201d\u00b7\u2014\u2026\u2502\u0430\u0435\u0432"
 """Characters apart from ASCII that patterns name."""
 
 
