@@ -39,7 +39,7 @@ def amp_unsupported(devices: Devices = None, symptoms: Symptoms = None) -> Itera
         table = features(number)
         tensor_cores = has_tensor_cores(device, table)
         if table is None or tensor_cores is None:
-            unknown = unknown or f"whether compute capability {number} has tensor cores is not in the tables"
+            unknown = unknown or f"the tables do not say whether compute capability {number} has tensor cores"
         elif not tensor_cores and (slow or table.fp16 != "native" or table.tensor_cores is not False):
             findings.setdefault((number, device.name), _finding(path, device, table, slow))
     yield from findings.values()

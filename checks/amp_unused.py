@@ -11,8 +11,9 @@ from gpudoctor.registry import Skip, check, skip_unless, usable_devices
 def amp_unused(torch_devices: TorchDevices, torch_runtime: TorchRuntime) -> Iterator[Finding]:
     """The device has tensor cores for half precision, which float32 programs do not use.
 
-    Why: autocast runs products and convolutions in bf16 or fp16, several times faster than float32, and halves the
-    memory of their activations. The weights stay in float32. bf16 has the range of float32; fp16 needs a GradScaler.
+    Why: autocast runs matrix products and convolutions in bf16 or fp16, several times faster than float32, and halves
+    the memory of their activations. The weights stay in float32. bf16 has the range of float32. fp16 needs a
+    GradScaler.
     Exception: this is advice, because gpudoctor cannot see whether a program already uses autocast. Devices without
     tensor cores, such as the GeForce GTX 16 series, gain little or nothing and pass.
     Reference: https://docs.pytorch.org/docs/stable/amp.html
@@ -22,7 +23,7 @@ def amp_unused(torch_devices: TorchDevices, torch_runtime: TorchRuntime) -> Iter
     skip_unless(version is None or version.release >= (1, 10), f"PyTorch {version} has no torch.autocast")
     best = {device.cuda_index: _best_precision(device) for device in devices}
     if all(precision is None for precision in best.values()):
-        raise Skip(f"what {described(devices)} gains is not known")
+        raise Skip(f"how much {described(devices)} gains is unknown")
     for precision in ("bf16", "fp16"):
         gaining = [device for device in devices if best[device.cuda_index] == precision]
         if gaining:

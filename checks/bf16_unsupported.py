@@ -22,8 +22,8 @@ def bf16_unsupported(
 
     Why: a program that asks for bf16 fails, or runs in emulation without any gain in speed.
     torch.cuda.is_bf16_supported() counts that emulation as support.
-    Exception: if no program failed, this is advice. Devices from compute capability 8.0 on pass. If a program refuses
-    one of them anyway, PyTorch sees no GPU or is too old.
+    Exception: if no program failed, this is advice. Devices of compute capability 8.0 or newer pass. If a program
+    refuses one of them anyway, PyTorch sees no GPU or is too old.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html
     """
     support = {gpu: bf16_support(gpu.capability) for gpu in known_gpus}
@@ -41,7 +41,7 @@ def bf16_unsupported(
     skip_unless(torch_runtime is None or torch_runtime.available is not False, "PyTorch can use no GPU here")
     skip_unless(known_gpus or devices != (), "there is no NVIDIA GPU")
     if not any(support.values()):
-        raise Skip("whether the device has bf16 is not known")
+        raise Skip("whether the device supports bf16 is unknown")
     if emulating:
         summary = f"{_described(emulating)} computes bf16 in float32; native bf16 starts at compute capability 8.0"
         yield Finding.advice("bf16", summary, (gpu.fact for gpu in emulating), *_instead(emulating))

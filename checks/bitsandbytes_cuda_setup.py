@@ -34,8 +34,8 @@ def bitsandbytes_cuda_setup(
     if found is None or by_conda or needed is None or not (0,) < found[1].release < needed:
         return
     summary = (
-        f"bitsandbytes {found[1]} has no library for CUDA {cuda} of the PyTorch build: no version before "
-        f"{'.'.join(map(str, needed))} has"
+        f"bitsandbytes {found[1]} has no library for CUDA {cuda}, which PyTorch was built with: "
+        f"{'.'.join(map(str, needed))} is the first version that has one"
     )
     facts = (found[0], *pytorch.paths("cuda_version"))
     yield Finding.error(f"bitsandbytes {found[1]}", summary, facts, Fix("update-bitsandbytes", cuda=cuda))

@@ -33,7 +33,7 @@ def build_isolation_hides_torch(pytorch: Pytorch, symptoms: Symptoms = None) -> 
     yield Finding.error(
         package or "build",
         f"The isolated build of {package or 'a package'} finds no torch"
-        + (", though it is installed" if pytorch.installed else ""),
+        + (", although it is installed" if pytorch.installed else ""),
         (builds[0].fact, *(pytorch.paths("installed") if pytorch.installed else ())),
         Fix("build-without-isolation", package=package),
         None if pytorch.installed else Fix("install-torch", pytorch=None),

@@ -68,7 +68,7 @@ def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch
 def _last(builds: list[TorchBuild], newest: str) -> str:
     if not builds:
         return "for which no known build of PyTorch has code"
-    return f"for which PyTorch {builds[-1].version} ({_variants(builds)}) was the last with code and {newest} has none"
+    return f"for which PyTorch {builds[-1].version} ({_variants(builds)}) was the last with code: {newest} has none"
 
 
 def _variants(builds: list[TorchBuild]) -> str:
@@ -77,8 +77,8 @@ def _variants(builds: list[TorchBuild]) -> str:
 
 def _limits(number: ComputeCapability) -> str:
     toolkit, branch = last_toolkit(number), last_driver_branch(number)
-    parts = [f"CUDA {toolkit} the last toolkit"] if toolkit is not None else []
-    parts += [f"{branch} the last driver branch"] if branch is not None else []
+    parts = [f"CUDA {toolkit} is the last toolkit"] if toolkit is not None else []
+    parts += [f"{branch} is the last driver branch"] if branch is not None else []
     return f"; {' and '.join(parts)}" if parts else ""
 
 

@@ -36,11 +36,11 @@ def conda_cpuonly_solved(
         return
     version = f" {torch.version}" if torch.version else ""
     if gpu.name is None and not wanted:
-        summary = f"conda chose the CPU build {build} of PyTorch{version}, which uses no NVIDIA GPU"
+        summary = f"conda chose the CPU build {build} of PyTorch{version}, which cannot use an NVIDIA GPU"
         yield Finding.warning(f"torch{version}", summary, ("torch.conda_build",), Fix("install-torch-with-conda"))
         return
     forced = " because its package cpuonly is installed" if torch.conda_cpuonly else ""
-    why = f"the machine has {gpu.name}" if gpu.name else cuda_intent.conda_reason or cuda_intent.reason
+    why = f"the GPU is {gpu.name}" if gpu.name else cuda_intent.conda_reason or cuda_intent.reason
     asked = [found.names.get("version", "") for found in of_kind(symptoms, "conda-cuda-asked")]
     cuda = next((version for version in asked if version[:2] in ("12", "13")), "12")
     yield Finding.error(

@@ -30,7 +30,7 @@ def container_setup_memlock_too_low(setups: tuple[SeenSetup, ...]) -> Iterator[F
         severity = Severity.ERROR if failed else Severity.WARNING if known else Severity.INFO
         summary = (
             f"The {seen.label} uses InfiniBand and {may}"
-            f"{', beyond which its log says that it could not register memory' if failed else ''}"
+            f"{', and its log says that memory could not be registered' if failed else ''}"
         )
         facts = (failed or seen.fact("device_files"), seen.fact("memlock_bytes") if known else "")
         yield Finding.of(severity, seen.label, summary, facts, Fix("give-container-locked-memory", setup=seen.setup))

@@ -56,6 +56,6 @@ def _size(setup: ContainerSetup) -> str:
     if setup.ipc == "none":
         return 'is switched off (ipc "none")'
     if setup.shm_size_bytes is None:
-        return f"is left to Docker's default, {DEFAULT_BYTES // MIB} MiB"
+        return f"has Docker's default size, {DEFAULT_BYTES // MIB} MiB"
     default = ", Docker's default" if setup.shm_size_bytes == DEFAULT_BYTES else ""
     return f"has {setup.shm_size_bytes // MIB} MiB{default}"

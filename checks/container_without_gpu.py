@@ -53,8 +53,8 @@ def container_without_gpu(
     yield Finding.of(
         Severity.INFO if consumers.ask_for_cuda is False else severity,
         f"{system.container} container",
-        f"This {system.container} container has no device node of an NVIDIA GPU"
-        f"{f', although its host has {gpus[0].label}' if gpus else ''}"
+        f"This {system.container} container has no NVIDIA device node"
+        f"{f', although the GPU of its host is {gpus[0].label}' if gpus else ''}"
         f"{f' (NVIDIA_VISIBLE_DEVICES={visible})' if visible in ('void', 'none', '') else ''}",
         (
             "system.container",

@@ -15,13 +15,13 @@ WORDS = {
     "system.machine": "the architecture",
     "toolkit.nvcc_version": "nvcc",
     "system.distribution": "the distribution",
-    "system.distribution_version": "the version of the distribution",
+    "system.distribution_version": "the distribution version",
     "driver.version": "the driver version",
     "driver.cuda_version": "the CUDA version that the driver supports",
     "python.version": "the Python version",
     "torch.version": "the PyTorch version",
-    "torch.build": "PyTorch's build",
-    "torch.cuda_version": "PyTorch's CUDA version",
+    "torch.build": "the PyTorch build",
+    "torch.cuda_version": "the PyTorch CUDA version",
     "cupy.version": "the CuPy version",
 }
 

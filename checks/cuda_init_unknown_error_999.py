@@ -6,7 +6,7 @@ from gpudoctor.model import Driver, DriverState, Finding, Fix, Origin, Place
 from gpudoctor.registry import Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
-ERRORS = {"cuda-999": "error 999, unknown", "cuda-304": "error 304, a call of the operating system failed"}
+ERRORS = {"cuda-999": "error 999, unknown", "cuda-304": "error 304, an operating system call failed"}
 
 
 @check(family="driver", explains=("torch-cuda-unavailable", "cupy-unusable", "cuda-no-device", "runs-on-cpu"))
@@ -15,9 +15,9 @@ def cuda_init_unknown_error_999(
 ) -> Iterator[Finding]:
     """CUDA fails to initialise with the unknown error 999.
 
-    Why: the kernel module nvidia_uvm, which manages CUDA's memory, is not loaded, has no device node or did not survive
-    a suspend; nvidia-smi works anyway, because it does not use that module. PyTorch calls it "CUDA unknown error".
-    Error 304, a failed call of the operating system, has the same reasons.
+    Why: CUDA needs the kernel module nvidia_uvm, which manages its memory. The module is not loaded, has no device node
+    or did not survive a suspend. nvidia-smi does not use it and works anyway. PyTorch calls it "CUDA unknown error".
+    Error 304, a failed operating system call, has the same causes.
     Exception: other results of cuInit, such as 803 or 100, have their own checks.
     Reference: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
     """

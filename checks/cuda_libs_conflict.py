@@ -70,8 +70,7 @@ def cuda_libs_conflict(
     elif cuda_libraries.shadowing:
         more = f" and {len(cuda_libraries.shadowing) - 1} more" if len(cuda_libraries.shadowing) > 1 else ""
         summary = (
-            f"LD_LIBRARY_PATH has {cuda_libraries.shadowing[0]}{more}, which are loaded before the libraries of "
-            "the wheels"
+            f"LD_LIBRARY_PATH contains {cuda_libraries.shadowing[0]}{more}, loaded before the libraries of the wheels"
         )
         yield Finding.advice("LD_LIBRARY_PATH", summary, cuda_libraries.shadowing_facts[:5], UNSET)
 
@@ -122,7 +121,7 @@ def _not_initialised(error: Symptom, cuda_libraries: CudaLibraries, state: Drive
 
 def _missing(symptom: Symptom, pytorch: Pytorch) -> Finding:
     if symptom.library in FRAMEWORKS:
-        name, tensorflow = symptom.names.get("library", "all the libraries of CUDA"), symptom.library == "tensorflow"
+        name, tensorflow = symptom.names.get("library", "all CUDA libraries"), symptom.library == "tensorflow"
         return Finding.error(
             name,
             f"{FRAMEWORKS[symptom.library]} cannot load {name} in the version that it was built with",

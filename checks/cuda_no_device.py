@@ -16,7 +16,7 @@ def cuda_no_device(
     Why: the driver was loaded but gave the program no GPU: a variable hides it, the container or the batch system did
     not provide it, its device nodes are missing, or the GPU does not start. If gpudoctor knows the cause, that finding
     is first.
-    Exception: PyTorch's own message about it is torch-cuda-unavailable. A machine without a GPU has no-nvidia-gpu.
+    Exception: torch-cuda-unavailable reports PyTorch's own message about it, and no-nvidia-gpu a machine without a GPU.
     Reference: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
     """
     none = with_code(symptoms, "cuda-100")

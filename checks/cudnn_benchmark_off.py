@@ -8,10 +8,10 @@ from gpudoctor.registry import check, known, skip_unless, usable_devices
 
 @check(family="precision")
 def cudnn_benchmark_off(torch_devices: TorchDevices, torch_runtime: TorchRuntime) -> Iterator[Finding]:
-    """cuDNN chooses convolution algorithms by a heuristic and does not try them.
+    """cuDNN chooses convolution algorithms by a heuristic, without trying them.
 
     Why: with torch.backends.cudnn.benchmark the first call of each convolution tries the algorithms on the real shapes
-    and keeps the fastest, which helps networks of convolutions whose input shapes stay the same.
+    and keeps the fastest. This helps convolutional networks whose input shapes stay the same.
     Exception: this is advice. If shapes change from step to step, each new shape costs a search. Networks without
     convolutions gain nothing. The chosen algorithm, and so its rounding, may differ from run to run.
     Reference: https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.torch.backends.cudnn.benchmark

@@ -18,12 +18,12 @@ SUMMARIES = {
     "rocm-symbol": "{cupy} was built for another ROCm version: it finds no {symbol} in {library}",
     "driver": "CuPy uses a newer CUDA version than the driver supports[: the driver supports CUDA {offered}]",
     "library": "{cupy} needs {library}, which the CUDA toolkit here, {nvcc}, does not have",
-    "named-library": "{named} needs the libraries of CUDA {major}, and the toolkit here is CUDA {nvcc}",
+    "named-library": "{named} needs the libraries of CUDA {major}, but the toolkit here is CUDA {nvcc}",
     "doubted": "CuPy cannot be imported, and its message says that its CUDA version may not match"
     "[, and PyTorch in the same environment is built with CUDA {torch}]",
-    "newer-libraries": "{cupy} for CUDA {major} loads the libraries of CUDA {local}, which the driver, for CUDA "
-    "{offered}, does not run",
-    "toolkit": "{cupy} needs the libraries of CUDA {major}, and this machine has {toolkits}",
+    "newer-libraries": "{cupy} for CUDA {major} loads the libraries of CUDA {local}, but the driver supports only CUDA "
+    "{offered}",
+    "toolkit": "{cupy} needs the libraries of CUDA {major}, but this machine has {toolkits}",
     "all-else": "{cupy} for CUDA {major} is probably the wrong one: nvcc ({nvcc}) and PyTorch ({torch}) are for CUDA "
     "{other}",
 }
@@ -43,10 +43,10 @@ def cupy_wrong_cuda_package(
 
     Why: cupy-cuda13x needs a driver for CUDA 13 (580 or newer). Without CUDA wheels, CuPy needs a toolkit of its own
     major version: "libnvrtc.so.12: cannot open shared object file". gpudoctor compares, in this order: a symbol that
-    CuPy needs with the library that is loaded; the library that CuPy misses with the version of nvcc (libnvrtc.so.11.1
-    is of CUDA 11.1 only, from 11.2 on the major version counts); the CUDA version in CuPy's package name with the
+    CuPy needs with the loaded library; the library that CuPy misses with the version of nvcc (libnvrtc.so.11.1 belongs
+    to CUDA 11.1 only, from 11.2 on the major version counts); the CUDA version in CuPy's package name with the
     driver's; the CUDA libraries that CuPy loads, such as those in PyTorch's wheels, with the driver; and the toolkits.
-    If all of them match, the library is only missing: cupy-nvrtc-missing and cupy-cuda-libs-missing.
+    If all of them match, the library is only missing, and cupy-nvrtc-missing or cupy-cuda-libs-missing reports it.
     Exception: drivers run everything older, so cupy-cuda12x passes on a driver for CUDA 13. With the wheels of the
     extra [ctk], toolkits are not compared. A CuPy that works passes.
     Reference: https://docs.cupy.dev/en/stable/install.html
@@ -59,7 +59,7 @@ def cupy_wrong_cuda_package(
         return
     if cupy.platform == "rocm":
         if known(gpu.name, "devices"):
-            summary = f"{cupy_status.name} is for AMD GPUs, and the machine has {gpu.name}"
+            summary = f"{cupy_status.name} is for AMD GPUs, but the GPU is {gpu.name}"
             yield Finding.error(cupy_status.name, summary, ("cupy.platform", gpu.fact), Fix("install-cupy"))
         return
     major = known(cupy_status.cuda_major, "cupy.cuda_major")
@@ -107,7 +107,7 @@ def _driver_finding(cupy_status: CupyStatus, major: int, driver: Driver) -> Find
     version = f" {driver.version}" if driver.version else ""
     needed = f" ({minimum_driver(first)} or newer)" if minimum_driver(first) is not None else ""
     summary = (
-        f"{cupy_status.name} needs a driver for CUDA {major}{needed}, and "
+        f"{cupy_status.name} needs a driver for CUDA {major}{needed}, but "
         f"driver{version} {f'supports CUDA {offered}' if offered else 'is older'}"
     )
     facts = (cupy_status.cuda_fact, "driver.version", "driver.cuda_version")

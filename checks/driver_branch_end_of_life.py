@@ -25,5 +25,5 @@ def driver_branch_end_of_life(driver: Driver, taken_at: str, devices: Devices = 
     capabilities = filter(None, map(device_capability, devices or ()))
     if taken_at[:10] > ended.isoformat() and version.branch not in map(last_driver_branch, capabilities):
         ended_on = f"support ended on {ended}" if end_is_exact(version) else f"support had ended by {ended}"
-        summary = f"Driver {version} is of branch {version.branch}, whose {ended_on}"
+        summary = f"Driver {version} belongs to branch {version.branch}, whose {ended_on}"
         yield Finding.advice(driver.label, summary, ("driver.version",), Fix("update-driver"))

@@ -34,8 +34,8 @@ def driver_missing(
     other checks cover it.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
     """
-    skip_unless(not place.in_container, "the driver of a container is its host's")
-    skip_unless(not of_kind(symptoms, "@no-driver-expected"), "no driver belongs here")
+    skip_unless(not place.in_container, "a container uses the driver of its host")
+    skip_unless(not of_kind(symptoms, "@no-driver-expected"), "no driver is expected here")
     skip_unless(not place.in_wsl, "WSL uses the Windows driver")
     skip_unless(not place.is_mac, "macOS has no NVIDIA GPUs")
     skip_unless(not system.amd_gfx_targets, "the GPU is an AMD GPU")
@@ -52,10 +52,10 @@ def driver_missing(
     subject = gpus[0].label if gpus else "NVIDIA driver"
     summary = "No NVIDIA driver is found on this machine: libcuda cannot be loaded"
     if gpus:
-        summary = f"{subject} is on the PCI bus, and no NVIDIA driver is installed"
+        summary = f"{subject} is on the PCI bus, but no NVIDIA driver is installed"
     elif said is not None and said.kind == NO_NVIDIA_SMI:
         summary = (
-            "nvidia-smi is missing, which every NVIDIA driver installs: no driver is installed, or none for this system"
+            "nvidia-smi, which every NVIDIA driver has, is missing: no driver is installed, or none for this system"
         )
     # What computes on the GPU has its driver, wherever nvidia-smi is.
     severity = Severity.INFO if torch_runtime.available else Severity.ERROR

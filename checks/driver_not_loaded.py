@@ -63,7 +63,7 @@ def driver_not_loaded(
         summary = "NVML says that the driver is not loaded, but CUDA works: a libnvidia-ml from elsewhere answers"
         yield Finding.warning("libnvidia-ml.so.1", summary, (other.fact, "driver.cuda_init_code"), OTHER_NVML)
         return
-    skip_unless(not place.in_container, "the kernel module is loaded by the container's host")
+    skip_unless(not place.in_container, "the host of a container loads the kernel module")
     skip_unless(not place.in_wsl, "WSL has no NVIDIA kernel module")
     said = first(with_code(symptoms, "nvml-9")) or _refused(symptoms, driver_state)
     by_message = said is not None and said.fact.startswith("symptoms")

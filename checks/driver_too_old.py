@@ -25,10 +25,10 @@ def driver_too_old(
 
     Why: the first CUDA call fails: "CUDA driver version is insufficient for CUDA runtime version".
     Exception: from CUDA 11 on, a driver runs every build of its own CUDA major version (minor-version compatibility): a
-    cu128 build passes on an R535 driver, although nvidia-smi shows CUDA 12.2. Only PTX newer than the driver cannot be
-    compiled there. If only CuPy's package needs a newer driver, the package is wrong: cupy-wrong-cuda-package reports
-    it. A build that works, as with the package cuda-compat, passes. A toolkit whose nvcc is newer than the driver is
-    only advice, because libraries have their own CUDA runtime.
+    cu128 build passes on an R535 driver, although nvidia-smi shows CUDA 12.2. Such a driver only cannot compile newer
+    PTX. If only CuPy's package needs a newer driver, the package is wrong: cupy-wrong-cuda-package reports it. A build
+    that works, as with the package cuda-compat, passes. A toolkit whose nvcc is newer than the driver is only advice,
+    because libraries have their own CUDA runtime.
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/
     """
     skip_unless(driver.installed is not False, "no driver is installed")
@@ -63,7 +63,7 @@ def _skip_unknown(driver: Driver, consumers: tuple[Consumer, ...]) -> None:
     """
     skip_unless(consumers, "no library with a known CUDA version is installed")
     if not any(consumer.works or consumer.runs for consumer in consumers):
-        raise Skip(f"what driver {known(driver.version, 'driver.version')} runs is not in the tables")
+        raise Skip(f"the tables do not say what driver {known(driver.version, 'driver.version')} supports")
 
 
 def _supports(driver: Driver, state: DriverState) -> str:
@@ -123,7 +123,7 @@ def _newer_ptx(
     number = _device_with_ptx_alone(pytorch, devices, state.cuda_version)
     library = "cupy" if said and said[0].fact.startswith("cupy") else "torch"
     if said:
-        summary = "PTX of a newer CUDA toolkit than the driver knows was to be compiled"
+        summary = "A program asks the driver to compile PTX of a newer CUDA toolkit"
         facts = (said[0].fact, *VERSIONS)
     elif number is not None:
         device = devices[number]

@@ -8,10 +8,10 @@ from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 NO_SWITCH = "The fabric manager does not run because it finds no NVSwitch"
 # Source: https://github.com/NVIDIA/nccl/issues/976.
-NO_NVLS = "NCCL is refused NVLink SHARP: the fabric manager does not run, or was restarted while programs held the GPUs"
+NO_NVLS = "NCCL cannot use NVLink SHARP: the fabric manager does not run, or was restarted while programs used the GPUs"
 RESET = (
-    "If it was restarted while programs held the GPUs, reboot or reset all GPUs; NCCL_NVLS_ENABLE=0 does without "
-    "NVLink SHARP until then"
+    "If it was restarted while programs used the GPUs, reboot or reset all GPUs. Until then NCCL_NVLS_ENABLE=0 lets "
+    "NCCL work without NVLink SHARP"
 )
 WAITING = ("in-progress", "not-started")
 

@@ -47,7 +47,7 @@ def _measured(results: tuple[PrecisionResult, ...]) -> Iterator[Finding]:
     right = {result.device for result in results if result.precision == "fp32" and within(result, "tf32")}
     for number, result in enumerate(results):
         if result.precision == "fp16" and result.error.startswith(NOT_FINITE) and result.device in right:
-            summary = f"The fp16 product on {result.device} is {result.error}, the float32 one is right"
+            summary = f"The fp16 product on {result.device} is {result.error}, but the float32 product is right"
             facts = (f"torch_runtime.precision_results[{number}].error",)
             yield Finding.warning(result.device, summary, facts, *WITHOUT_FP16)
 

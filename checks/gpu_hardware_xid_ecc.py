@@ -26,7 +26,7 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> It
     yield from (*map(_finding, gpu_faults.faulty), *told)
     if gpu_faults.not_started is not None:
         # The module nvidia stays loaded only if it found a GPU: nvidia_init_module in kernel-open/nvidia/nv.c.
-        summary = "The driver is loaded, and nvidia-smi finds no device: it could not initialise the GPU"
+        summary = "The driver is loaded, but nvidia-smi finds no device: the driver could not initialise the GPU"
         facts: tuple[str, ...] = (gpu_faults.not_started.fact,)
         yield Finding.warning(
             "GPU", summary, facts, Fix("find-why-gpu-does-not-start"), Fix("reboot", summary=COLD_START)

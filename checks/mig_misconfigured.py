@@ -77,7 +77,7 @@ def _unusable(
             summary = f"A program sees one of the {count} MIG instances: a process can use only one"
             yield Finding.error("MIG", summary, (only_one.fact, f"devices[{number}].mig_uuids"), _one_instance(devices))
     for said in of_kind(symptoms, "mig-uuid-as-number"):
-        summary = f"A program takes {said.names.get('uuid', 'MIG-...')}, the UUID of a MIG device, for a number"
+        summary = f"A program reads {said.names.get('uuid', 'MIG-...')}, the UUID of a MIG device, as a number"
         yield Finding.error("MIG", summary, (said.fact,), _one_instance(devices))
     missing = _missing(symptoms)
     if value and value.startswith("MIG-") and missing:

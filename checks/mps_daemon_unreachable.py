@@ -11,7 +11,7 @@ DEFAULT_FOLDER = "/tmp/nvidia-mps"  # noqa: S108 - MPS's own default, which a pr
 ERRORS = {
     "cuda-805": "A program cannot reach the daemon of the Multi-Process Service (MPS): error 805",
     "cuda-806": "The server of the Multi-Process Service (MPS) does not answer a program: error 806",
-    "cuda-807": "The server of the Multi-Process Service (MPS) takes no programs now: error 807",
+    "cuda-807": "The server of the Multi-Process Service (MPS) accepts no programs at the moment: error 807",
 }
 
 

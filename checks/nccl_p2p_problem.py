@@ -40,8 +40,8 @@ def nccl_p2p_problem(
     """NCCL hangs or fails, or something can disturb it: a disabled path, an IOMMU or ACS.
 
     Why: a disabled path makes training slow. An IOMMU or PCIe Access Control Services that redirect transfers between
-    GPUs make NCCL hang or deliver wrong data. If nothing failed, both are advice: only the job shows whether it
-    suffers.
+    GPUs make NCCL hang or deliver wrong data. If nothing failed, both are advice: only the job shows whether it is
+    affected.
     Exception: one GPU, GPUs with NVLink, and virtual machines, which need the IOMMU, pass. CUDA errors with their own
     name, full memory and a full /dev/shm have their own checks.
     Reference: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html

@@ -10,7 +10,7 @@ LONGEST_QUOTE = 120  # characters of a message without numbers
 SUMMARIES = {
     "cublas-no-handle": "cuBLAS could not be set up, probably because no device memory is left for it",
     "memory-short-in-words": "The device probably has too little memory for the job, according to the report",
-    "torch-nvml-assert": "PyTorch ran out of device memory and NVML did not answer for its message, as on a MIG "
+    "torch-nvml-assert": "PyTorch ran out of device memory, and NVML has no numbers for its message, as on a MIG "
     "instance",
     "others": "Other processes use the device memory",
     "fragmented": "The device memory is fragmented",

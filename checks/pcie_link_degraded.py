@@ -11,9 +11,9 @@ def pcie_link_degraded(devices: tuple[Device, ...]) -> Iterator[Finding]:
     """The PCIe link of a device has fewer lanes or a lower generation than device and slot support.
 
     Why: copies between main memory and the device take longer: half the lanes give half the bandwidth.
-    Exception: an idle device lowers the generation of its link on purpose, and some lower its width too ("may be
-    reduced when the GPU is not in use"): a lower generation counts only on a busy device, and fewer lanes on an idle
-    one are advice only.
+    Exception: an idle device lowers the generation of its link on purpose, and some also lower its width ("may be
+    reduced when the GPU is not in use"). A lower generation counts only on a busy device. Fewer lanes on an idle device
+    are advice only.
     Reference: https://docs.nvidia.com/deploy/nvidia-smi/index.html
     """
     answering = reachable(devices)

@@ -15,13 +15,13 @@ def persistence_mode_off(devices: tuple[Device, ...], system: System) -> Iterato
 
     Why: the first CUDA call of every program then waits until the device is initialised again, and power limits are
     lost.
-    Exception: a device with a display server stays initialised anyway. Windows and WSL have no such mode, and in a
-    container, the host decides this.
+    Exception: a device with a display server stays initialised anyway. Windows and WSL have no such mode. A container
+    uses the setting of its host.
     Reference: https://docs.nvidia.com/deploy/driver-persistence/index.html
     """
     skip_unless(known(system.os, "system.os") == "linux", f"{system.os} has no persistence mode")
     skip_unless(not system.wsl, "WSL has no persistence mode")
-    skip_unless(not system.container, "in a container, the host decides this")
+    skip_unless(not system.container, "the host of a container sets the persistence mode")
     answering = reachable(devices)
     off = [(path, d) for path, d in answering if d.persistence_enabled is False and not _drives_display(d)]
     yield from settled((_finding(off) for _ in off[:1]), answering, "persistence_enabled")

@@ -44,7 +44,7 @@ def python_version_no_wheel(
     requirement = torch_need.of_torch
     specifier = requirement.specifier if requirement is not None else ""
     releases = releases_for(specifier)
-    skip_unless(releases, "the requirement on torch names no release in the table")
+    skip_unless(releases, "the table has no PyTorch release that the requirement allows")
     if any(python.tag in pythons_of(release, platform) for release in releases):
         return
     asked = f"torch{specifier}" if specifier else f"PyTorch (up to {torch_releases()[-1].versions[-1]})"

@@ -42,7 +42,7 @@ def shm_too_small(
     default = f"Docker's default is {DEFAULT_BYTES // MIB} MiB"
     summary = (
         f"The shared memory of this {system.container} container has {total // MIB} MiB, "
-        f"{'which is the default of Docker' if total == DEFAULT_BYTES else default}"
+        f"{'which is the Docker default' if total == DEFAULT_BYTES else default}"
     )
     facts = ("system.shm_total_bytes", "system.container")
     yield Finding.warning("shared memory", summary, facts, Fix("enlarge-shared-memory", in_container=True))

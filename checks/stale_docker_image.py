@@ -10,9 +10,9 @@ from gpudoctor.registry import check, skip_unless
 def stale_docker_image(symptoms: tuple[Symptom, ...], outdated_image: OutdatedImage) -> Iterator[Finding]:
     """The image lacks files or packages that its source or requirements have.
 
-    Why: `docker compose up` and `restart` start the container of the image that is there. Only a build adds changed
-    files, and a build takes each layer from its cache if it considers the files unchanged. So a program does not find a
-    module that requirements.txt names, or runs old code.
+    Why: `docker compose up` and `restart` use the existing image. Only a build adds changed files, and a build takes
+    each layer from its cache if it considers the files unchanged. So a program does not find a module that
+    requirements.txt names, or runs old code.
     Exception: a module that no requirement names, or that is missing outside a container, has another cause.
     Reference: https://docs.docker.com/build/cache/invalidation/
     """

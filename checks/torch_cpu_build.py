@@ -47,7 +47,7 @@ def torch_cpu_build(
     default = ", as the default wheel for Linux on aarch64 is" if _is_default(pytorch, system) else ""
     yield Finding.error(
         pytorch.subject,
-        f"{pytorch.label} {built}{default}, and " + (f"the machine has {gpu.name}" if gpu.name else cuda_intent.reason),
+        f"{pytorch.label} {built}{default}, and " + (f"the GPU is {gpu.name}" if gpu.name else cuda_intent.reason),
         (*pytorch.paths("build", "version"), gpu.fact or cuda_intent.fact),
         Fix("install-torch"),
         Fix("check-index-order", variant=cuda_intent.index) if cuda_intent.index else None,

@@ -34,8 +34,8 @@ def torchvision_mismatch(
 
     Why: the import fails with "operator torchvision::nms does not exist" or "compiled with different CUDA major
     versions". A CPU build of torchvision has no kernels for tensors on the GPU.
-    Exception: PyPI's wheels do not say in their metadata for which CUDA they are, so only their release is compared.
-    Patch releases may differ, and for torchvision so may the minor versions of CUDA.
+    Exception: the metadata of PyPI's wheels does not name their CUDA version, so only their release is compared. Patch
+    releases may differ. For torchvision, minor versions of CUDA may differ too.
     Reference: https://github.com/pytorch/vision#installation
     """
     skip_unless(known(pytorch.installed, "torch.installed"), "PyTorch is not installed")
@@ -84,7 +84,7 @@ def _reported(said: Symptom, pytorch: Pytorch) -> Finding:
     names = said.names
     companion = "torchaudio" if "torchaudio" in names.get("companion", "") else "torchvision"
     if "companion_cuda" in names:
-        summary = f"{companion} is built with CUDA {names['companion_cuda']}, and PyTorch with {names['torch_cuda']}"
+        summary = f"{companion} is built with CUDA {names['companion_cuda']}, but PyTorch with {names['torch_cuda']}"
     elif "wanted" in names:
         summary = f"{companion} {names['companion_version']} belongs to torch {names['wanted']}, not {names['version']}"
     else:

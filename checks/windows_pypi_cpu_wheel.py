@@ -48,7 +48,7 @@ def windows_pypi_cpu_wheel(
     likely = "build" in pytorch.likely
     summary = (
         f"PyTorch {pytorch.version or version} is {'probably ' if likely else ''}the CPU build that PyPI has "
-        f"for Windows, and {f'the machine has {gpu.name}' if gpu.name else 'a program asks for CUDA'}"
+        f"for Windows, and {f'the GPU is {gpu.name}' if gpu.name else 'a program asks for CUDA'}"
     )
     facts = (fact, *pytorch.paths("build"), "system.os", gpu.fact or cuda_intent.program)
     yield Finding.error(f"torch {pytorch.version or version}", summary, facts, Fix("install-torch"), certain=not likely)

@@ -58,7 +58,7 @@ def wrong_python_environment(
     yield Finding.of(
         severity,
         f"Python {python.version}" if python.version else "Python",
-        f"The environment {active} is activated, but the Python that runs is that of {prefix}, which has no {missing}",
+        f"The environment {active} is activated, but the Python that runs is from {prefix}, which has no {missing}",
         ("python.active_environment", "python.prefix", *facts),
         Fix("use-activated-python", missing=missing, module=module),
     )

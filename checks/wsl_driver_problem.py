@@ -39,7 +39,7 @@ def wsl_driver_problem(
     """
     if not wsl.blocked:
         skip_unless(known(wsl.version, "system.wsl"), "this is not WSL")
-        skip_unless(not place.in_container, "the driver of a container is its host's")
+        skip_unless(not place.in_container, "a container uses the driver of its host")
     skip_unless(not of_kind(symptoms, "guess-no-nvidia-gpu"), "the machine has no NVIDIA GPU")
     if wsl.works or wsl.version == 0:
         return

@@ -20,7 +20,7 @@ FROM_THE_FUTURE = ("NVIDIA Z100", "99.0")
         pytest.param(
             working(FROM_THE_FUTURE),
             Outcome.SKIPPED,
-            "what NVIDIA Z100 (compute capability 99.0) gains is not known",
+            "how much NVIDIA Z100 (compute capability 99.0) gains is unknown",
             id="not in the table",
         ),
         pytest.param(working(available=False), Outcome.SKIPPED, "PyTorch can use no GPU here", id="no usable GPU"),

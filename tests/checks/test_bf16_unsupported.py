@@ -29,11 +29,11 @@ def device(capability: ComputeCapability | None) -> tuple[Device, ...]:
             None,
             device(ComputeCapability(3, 5)),
             Outcome.SKIPPED,
-            "whether the device has bf16 is not known",
+            "whether the device supports bf16 is unknown",
             id="not verified",
         ),
         pytest.param(
-            None, device(None), Outcome.SKIPPED, "whether the device has bf16 is not known", id="capability unknown"
+            None, device(None), Outcome.SKIPPED, "whether the device supports bf16 is unknown", id="capability unknown"
         ),
         pytest.param(None, (), Outcome.SKIPPED, "there is no NVIDIA GPU", id="no GPU"),
         pytest.param(

@@ -36,7 +36,8 @@ def test_finding() -> None:
     (finding,) = run_check("bitsandbytes-cuda-setup", torch=torch(12, 8), python=installed("0.44.1")).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
-        "bitsandbytes 0.44.1 has no library for CUDA 12.8 of the PyTorch build: no version before 0.45.3 has"
+        "bitsandbytes 0.44.1 has no library for CUDA 12.8, which PyTorch was built with: "
+        "0.45.3 is the first version that has one"
     )
     assert finding.remedies[0].commands[0] == "python -m pip install --upgrade bitsandbytes"
 

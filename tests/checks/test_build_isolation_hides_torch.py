@@ -51,7 +51,7 @@ def test_finding_and_commands() -> None:
         "build-isolation-hides-torch", symptoms=said(PIP), torch=Torch(installed=True), python=Python(installer="uv")
     ).findings
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "The isolated build of gsplat finds no torch, though it is installed"
+    assert finding.summary == "The isolated build of gsplat finds no torch, although it is installed"
     assert finding.remedies[0].commands[-1] == "uv pip install --no-build-isolation gsplat"
     assert "extra-build-dependencies" in finding.remedies[1].summary
     assert len(finding.remedies) == 2

@@ -35,12 +35,12 @@ def conda_torch(**fields: Any) -> Torch:
         pytest.param(
             conda_torch(conda_build="py3.11_cpu_0", conda_cpuonly=True),
             "conda chose the CPU build py3.11_cpu_0 of PyTorch 2.5.1 because its package cpuonly is installed, "
-            "and the machine has NVIDIA L4",
+            "and the GPU is NVIDIA L4",
             id="cpuonly",
         ),
         pytest.param(
             conda_torch(conda_build="cpu_generic_py311_h0d6a1c8_1"),
-            "conda chose the CPU build cpu_generic_py311_h0d6a1c8_1 of PyTorch 2.5.1, and the machine has NVIDIA L4",
+            "conda chose the CPU build cpu_generic_py311_h0d6a1c8_1 of PyTorch 2.5.1, and the GPU is NVIDIA L4",
             id="the solver alone",
         ),
     ],

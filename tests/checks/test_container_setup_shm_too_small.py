@@ -29,7 +29,7 @@ def test_dockers_default() -> None:
 
 def test_a_service_that_says_nothing() -> None:
     finding = only("container-setup-shm-too-small", replace(SERVICE, torch=CUDA_TORCH))
-    assert "is left to Docker's default, 64 MiB" in finding.summary
+    assert "has Docker's default size, 64 MiB" in finding.summary
     assert 'shm_size: "8gb"' in finding.remedies[0].summary
 
 

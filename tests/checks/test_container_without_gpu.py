@@ -37,7 +37,7 @@ def test_the_host_has_a_gpu() -> None:
     finding = run_check("container-without-gpu", system=DOCKER, driver=BARE, torch=CUDA).findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
-        "This docker container has no device node of an NVIDIA GPU, although its host has GeForce RTX 4090"
+        "This docker container has no NVIDIA device node, although the GPU of its host is GeForce RTX 4090"
     )
     assert "--gpus all" in finding.remedies[0].commands[0]
 

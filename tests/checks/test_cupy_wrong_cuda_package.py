@@ -101,7 +101,7 @@ def test_finding_and_command_for_the_driver() -> None:
     (finding,) = run_check("cupy-wrong-cuda-package", cupy=cupy(13), driver=D550).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
-        "cupy-cuda13x 14.2.0 needs a driver for CUDA 13 (580 or newer), and driver 550.120 supports CUDA 12.4"
+        "cupy-cuda13x 14.2.0 needs a driver for CUDA 13 (580 or newer), but driver 550.120 supports CUDA 12.4"
     )
     assert finding.remedies[0].commands[:2] == (
         "python -m pip uninstall -y cupy-cuda13x",
@@ -112,7 +112,7 @@ def test_finding_and_command_for_the_driver() -> None:
 def test_a_cuda_version_newer_than_the_table_names_no_driver() -> None:
     (finding,) = run_check("cupy-wrong-cuda-package", cupy=cupy(14), driver=D550).findings
     assert "None" not in finding.summary
-    assert "needs a driver for CUDA 14, and" in finding.summary
+    assert "needs a driver for CUDA 14, but" in finding.summary
 
 
 def test_finding_for_the_toolkit() -> None:
@@ -249,7 +249,7 @@ def test_libraries_of_a_newer_cuda_beside_cupy(local: str, offered: str, outcome
     assert result.outcome is outcome
     if result.findings:
         assert result.findings[0].summary.endswith(
-            "loads the libraries of CUDA 13.0, which the driver, for CUDA 12.7, does not run"
+            "loads the libraries of CUDA 13.0, but the driver supports only CUDA 12.7"
         )
 
 

@@ -55,7 +55,7 @@ def test_passes(nodes: tuple[DeviceFile, ...]) -> None:
         pytest.param({"driver": Driver()}, "driver.device_files is unknown", id="unknown"),
         pytest.param(
             {"driver": Driver(device_files=(node("nvidia0", CGROUP),)), "system": System(container="docker")},
-            "a container's device nodes are its host's",
+            "a container gets its device nodes from the host",
             id="container",
         ),
     ],

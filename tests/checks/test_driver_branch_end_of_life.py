@@ -24,7 +24,7 @@ def test_the_day_counts(taken_at: str, outcome: Outcome) -> None:
 def test_it_is_advice() -> None:
     finding = run_check("driver-branch-end-of-life", driver=R535, taken_at="2026-11-20T10:00:00Z").findings[0]
     assert finding.severity is Severity.INFO
-    assert finding.summary == "Driver 535.129.03 is of branch R535, whose support ended on 2026-06-30"
+    assert finding.summary == "Driver 535.129.03 belongs to branch R535, whose support ended on 2026-06-30"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_a_gpu_without_a_driver() -> None:
     result = run_check("driver-missing", driver=NONE, system=UBUNTU)
     finding = result.findings[0]
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "GeForce RTX 4090 is on the PCI bus, and no NVIDIA driver is installed"
+    assert finding.summary == "GeForce RTX 4090 is on the PCI bus, but no NVIDIA driver is installed"
     assert "sudo ubuntu-drivers install" in finding.remedies[0].commands
     assert "root" in finding.remedies[0].needs
 
@@ -68,7 +68,7 @@ def test_passes(sections: dict[str, object]) -> None:
     [
         pytest.param(
             {"driver": NONE, "system": System(container="docker")},
-            "the driver of a container is its host's",
+            "a container uses the driver of its host",
             id="container",
         ),
         pytest.param({"driver": NONE, "system": System(wsl=2)}, "WSL uses the Windows driver", id="WSL"),

@@ -96,7 +96,7 @@ def test_passes(sections: dict[str, object]) -> None:
     [
         pytest.param(
             {"driver": DRIVER, "system": replace(UBUNTU, container="docker")},
-            "the kernel module is loaded by the container's host",
+            "the host of a container loads the kernel module",
             id="container",
         ),
         pytest.param({"driver": DRIVER, "system": replace(UBUNTU, wsl=2)}, "WSL has no NVIDIA kernel module", id="WSL"),

@@ -11,7 +11,7 @@ from gpudoctor.testing import run_check
     [
         pytest.param(805, "cannot reach the daemon", id="no daemon"),
         pytest.param(806, "does not answer", id="the call failed"),
-        pytest.param(807, "takes no programs now", id="not ready"),
+        pytest.param(807, "accepts no programs at the moment", id="not ready"),
     ],
 )
 def test_each_error(code: int, words: str) -> None:

@@ -42,7 +42,7 @@ def test_pytorch_before_2_3_is_evidence(version: str, facts: tuple[str, ...]) ->
 
 def test_cupy_has_a_check_of_its_own() -> None:
     result = run_check(CHECK, symptoms=(COMPILED, Symptom(kind="cupy-named", text="cupy")))
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "the report is of CuPy")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "the report is about CuPy")
 
 
 def test_another_message_is_not_its_question() -> None:

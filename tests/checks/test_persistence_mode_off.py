@@ -40,7 +40,7 @@ def test_a_display_server_keeps_the_device_open(process: str, outcome: Outcome) 
     [
         (System(os="windows"), "windows has no persistence mode"),
         (System(os="linux", wsl=2), "WSL has no persistence mode"),
-        (System(os="linux", container="docker"), "in a container, the host decides this"),
+        (System(os="linux", container="docker"), "the host of a container sets the persistence mode"),
         (System(), "system.os is unknown"),
     ],
 )

@@ -35,7 +35,7 @@ def test_a_cpu_build_and_a_gpu() -> None:
     result = run_check("torch-cpu-build", torch=CPU, devices=(L4,))
     (finding,) = result.findings
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "PyTorch 2.13.0+cpu is built without CUDA, and the machine has NVIDIA L4"
+    assert finding.summary == "PyTorch 2.13.0+cpu is built without CUDA, and the GPU is NVIDIA L4"
     assert finding.remedies[0].commands[0].endswith("torch==2.13.0+cu126")
 
 

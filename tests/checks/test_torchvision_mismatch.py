@@ -148,7 +148,7 @@ def test_by_the_message_alone() -> None:
     torch = Torch(installed=True, build="cuda", cuda_version=CudaVersion(12, 1))
     (finding,) = run_check("torchvision-mismatch", torch=torch, symptoms=(message,)).findings
     assert finding.severity is Severity.ERROR
-    assert finding.summary == "torchvision is built with CUDA 11.8, and PyTorch with 12.1"
+    assert finding.summary == "torchvision is built with CUDA 11.8, but PyTorch with 12.1"
     assert finding.remedies[0].commands[:2] == (
         "python -m pip uninstall -y torch torchvision",
         "python -m pip install --index-url https://download.pytorch.org/whl/cu121 torch torchvision",

@@ -36,9 +36,7 @@ def run(**sections: Any) -> Any:
 def test_the_wheel_of_pypi() -> None:
     (finding,) = run().findings
     assert finding.severity is Severity.ERROR
-    assert finding.summary == (
-        "PyTorch 2.9.1+cpu is the CPU build that PyPI has for Windows, and the machine has NVIDIA L4"
-    )
+    assert finding.summary == ("PyTorch 2.9.1+cpu is the CPU build that PyPI has for Windows, and the GPU is NVIDIA L4")
     assert "python.packages[0].version" in finding.facts
 
 

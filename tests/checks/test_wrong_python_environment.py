@@ -39,7 +39,7 @@ def test_the_finding() -> None:
     (finding,) = run().findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
-        "The environment /home/me/.venv is activated, but the Python that runs is that of /usr, which has no PyTorch"
+        "The environment /home/me/.venv is activated, but the Python that runs is from /usr, which has no PyTorch"
     )
     assert finding.remedies[0].commands[-1] == "gpudoctor check --python /home/me/.venv/bin/python"
 

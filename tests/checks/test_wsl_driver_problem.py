@@ -139,7 +139,7 @@ def test_it_is_advice_where_nothing_asks_for_cuda() -> None:
         pytest.param({"system": WSL, "driver": Driver()}, "driver.libcuda_path is unknown", id="driver"),
         pytest.param(
             {"system": replace(WSL, container="docker"), "driver": Driver(device_files=())},
-            "the driver of a container is its host's",
+            "a container uses the driver of its host",
             id="container",
         ),
     ],

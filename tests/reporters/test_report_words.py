@@ -86,7 +86,7 @@ def test_checks_of_one_reason_are_one_group() -> None:
         ("driver.version is unknown", "unknown driver version"),
         ("images: not-run (not in the report)", "unknown images"),
         ("taken_at: not known", "unknown time of the report"),
-        ("whether the device has bf16 is not known", "whether the device has bf16 is not known"),
+        ("whether the device supports bf16 is unknown", "whether the device supports bf16 is unknown"),
     ],
 )
 def test_a_reason_names_no_path_of_a_fact(reason: str, shown: str) -> None:
