@@ -74,8 +74,8 @@ def build_without_isolation(
     install = environment.install(["--no-build-isolation", name])
     return (
         Remedy(
-            summary=f"Build {package or 'it'} in the environment itself with --no-build-isolation{first}; the build "
-            "tools must then be installed too",
+            summary=f"Build {package or 'it'} in the environment itself with --no-build-isolation{first}. The build "
+            "tools must be installed there too",
             commands=(
                 *environment.setup,
                 python_command(python, "-c", "import torch; print(torch.__version__)"),
@@ -179,7 +179,7 @@ def other_architectures(*, architecture: str, nvcc: CudaVersion | None) -> Remed
     last = last_toolkit(capability)
     first = first_toolkit(capability)
     span = f"CUDA {last} was the last" if last else f"CUDA {first} is the first" if first else "another CUDA is needed"
-    here = f", and nvcc here is of CUDA {nvcc}" if nvcc else ""
+    here = f", and nvcc here is from CUDA {nvcc}" if nvcc else ""
     return Remedy(
         summary=f"{span} that compiles for {architecture}{here}: compile with another toolkit, or leave it out of "
         "TORCH_CUDA_ARCH_LIST (CMAKE_CUDA_ARCHITECTURES with CMake) where no such GPU is used",

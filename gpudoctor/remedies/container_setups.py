@@ -38,8 +38,8 @@ def install_torch_in_image(setup: ContainerSetup, *, machine: Machine, system: S
     start = f"docker compose up --detach --force-recreate{service}" if setup.service else ""
     line = f": RUN {lines[0]}" if lines else ""
     return Remedy(
-        summary=f"In the Dockerfile, install a build for CUDA{line}; let requirements.txt name no other, and rebuild "
-        f"the image. {install.summary}",
+        summary=f"In the Dockerfile, install a build for CUDA{line}. Check that requirements.txt names no other, and "
+        f"rebuild the image. {install.summary}",
         commands=(build, *((start,) if start else ())),
         needs=("restart",),
         reference=install.reference,

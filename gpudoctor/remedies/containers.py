@@ -77,7 +77,7 @@ def start_container_with_gpu(
     own = container.arguments or ()
     if own and not summary and all(map(_PLAIN.fullmatch, own)):
         name = next((value for option, value in pairwise(own) if option == "--name"), "")
-        text += f"; {program} rm deletes the old one with what it stored outside of volumes" if name else ""
+        text += f"; {program} rm deletes the old one and everything it stored outside volumes" if name else ""
         commands = [f"{program} rm -f {quote_name(name)}"] if name else []
         commands.append(f"{program} run {options} {join(own)}")
     return Remedy(

@@ -113,8 +113,8 @@ def _older_cudnn(python: Python, system: System, version: str, major: int) -> Re
         command = environment.conda("install", [requirement])
     place = "bin to PATH" if environment.windows else "lib64 to LD_LIBRARY_PATH"
     return Remedy(
-        summary=f"Install cuDNN {major} for the CUDA of the framework: with conda, or from NVIDIA's archive, and add "
-        f"its folder {place}; or take a release of the framework that is built for the installed cuDNN",
+        summary=f"Install cuDNN {major} for the framework's CUDA, with conda or from NVIDIA's archive, and add its "
+        f"folder {place}. Or install a release of the framework that is built for the installed cuDNN",
         commands=(command,),
         needs=("restart",),
         reference="https://developer.nvidia.com/cudnn-archive",
@@ -130,8 +130,8 @@ def install_cuda_library(*, name: str, python: Python, system: System, pytorch: 
     remedies: list[Remedy] = []
     if major is not None and cuda is not None and cuda.major != major:
         again = Remedy(
-            summary=f"Install the package that asks for {name} again, in the build for CUDA {cuda}, or compile it here "
-            "against the PyTorch that is installed (pip install --no-build-isolation)"
+            summary=f"Install the package that asks for {name} again, in its build for CUDA {cuda}, or compile it here "
+            "against the installed PyTorch (pip install --no-build-isolation)"
         )
         remedies.append(again)
     wheel = wheel_of(stem, major or (cuda.major if cuda is not None else 12)) if stem is not None else None
@@ -165,7 +165,7 @@ def reinstall_cuda_wheel(*, wheel: str, certain: bool, python: Python) -> Remedy
         python=python,
         requirements=("--upgrade", wheel),
         force=True,
-        summary=f"If it still fails, install {wheel} again{note}: an old one of another package may hide it; "
+        summary=f"If it still fails, install {wheel} again{note}: an old one of another package may hide it. "
         "pip check names the version that PyTorch asks for",
         verify="import torch; print(torch.__version__, torch.cuda.is_available())",
     )

@@ -66,7 +66,7 @@ def install_cupy(  # noqa: PLR0913
         devices = [Device(nvml_index=n, name=gpu.name, compute_capability=gpu.capability) for n, gpu in enumerate(gpus)]
     machine = machine_of(python, system, driver, devices)
     if machine.platform == "":
-        return Remedy(summary="CuPy has no CUDA wheels for this platform; use Linux or Windows", reference=REFERENCE)
+        return Remedy(summary="Use Linux or Windows: CuPy has no CUDA wheels for this platform", reference=REFERENCE)
     major = cuda_major if cuda_major is not None else _cuda_major(machine)
     if major is None:
         return Remedy(summary=_no_package(machine), reference=REFERENCE)

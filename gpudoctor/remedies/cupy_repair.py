@@ -42,7 +42,7 @@ def install_older_cupy(*, part: str, cupy: Cupy) -> Fix:
         "install-packages",
         requirements=(f"{removed.package}<{removed.last + 1}",),
         remove=[package.name for package in cupy.distributions or ()],
-        summary=f"Change the program to use {removed.instead}, or update it; or install a CuPy before "
+        summary=f"Update the program, or change it to use {removed.instead}. Or install a CuPy before "
         f"{removed.last + 1} for the installed CUDA and Python (Chainer 7 needs CuPy 7)",
         verify="import cupy; print(cupy.__version__)",
     )
@@ -70,7 +70,7 @@ def toolkit_for_gpu(*, gpu: KnownGpu) -> Remedy:
     """Return how to get a toolkit whose NVRTC compiles for the GPU."""
     return Remedy(
         summary=f"Update the CUDA toolkit, or the container's image, to a version that compiles for {gpu}"
-        f"{toolkit_span(gpu.capability)}, and take the CuPy for it",
+        f"{toolkit_span(gpu.capability)}, and install the CuPy for it",
         commands=("nvidia-smi --query-gpu=name,compute_cap --format=csv", "nvcc --list-gpu-arch"),
     )
 

@@ -35,7 +35,7 @@ def fit_driver_and_libraries(  # noqa: PLR0913
     update: Remedy = machine.call(update_driver, needed=needed, driver=driver)
     if needed is None and not update.summary.startswith(NO_UPDATE):
         floors = ", ".join(f"CUDA {major} {minimum_driver(CudaVersion(major, 0))}" for major in (13, 12, 11))
-        update = replace(update, summary=f"{update.summary}; of drivers for Linux needs {floors} or newer")
+        update = replace(update, summary=f"{update.summary}. Minimum drivers on Linux: {floors}")
     known = gpu_capabilities(devices, system)
     gpus = [KnownGpu(name="", capability=capability, fact="") for capability in known]
     installs = sorted(_installs(machine, libraries, driver, driver_state, gpus), key=lambda made: not made.commands)

@@ -53,7 +53,7 @@ def reinstall_driver(*, system: System, place: Place = Place()) -> Remedy:
         install = row.get("driver", ["{sudo}apt-get install nvidia-driver"])[-1]
         commands = (*for_root((*packages, install, "{sudo}reboot"), system), VERIFY)
     if system.distribution is None:
-        summary += "; on Ubuntu: sudo apt-get purge '^nvidia-(driver|dkms|kernel)-.*', then sudo ubuntu-drivers install"
+        summary += ". On Ubuntu: sudo apt-get purge '^nvidia-(driver|dkms|kernel)-.*', then sudo ubuntu-drivers install"
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=GUIDE)
 
 
@@ -81,9 +81,9 @@ def update_driver(
     ruled_out = _ruled_out(version, capabilities, needed)
     if ruled_out:
         return Remedy(summary=f"{NO_UPDATE}: {ruled_out}")
-    present = f" {driver.version}" if driver.version is not None else ""
-    summary = f"Update the NVIDIA driver{present}"
-    summary += f" to {version} or newer" if needed is not None and version is not None else ""
+    target = f" to {version} or newer" if needed is not None and version is not None else ""
+    present = f"{' from' if target else ''} {driver.version}" if driver.version is not None else ""
+    summary = f"Update the NVIDIA driver{present}{target}"
     summary += f" for CUDA {needed}" if isinstance(needed, CudaVersion) else ""
     if driver.nvswitches and not system.container:
         summary += ", and with it the fabric manager of the NVSwitches to exactly the same version"
@@ -106,10 +106,10 @@ def _ruled_out(
             builds = (
                 build for build in reversed(torch_builds()) if runs_on(build.architectures, capability, build.cuda)
             )
-            shown = (f"use PyTorch {build.release} or older, built with CUDA {build.cuda} at most" for build in builds)
-            last = next(shown, "use another GPU: no PyTorch wheel has machine code for this one")
+            shown = (f"Use PyTorch {build.release} or older, built with CUDA {build.cuda} at most" for build in builds)
+            last = next(shown, "Use another GPU: no PyTorch wheel has machine code for this one")
             wanted = f"{version} is needed" if needed is not None else "it is installed"
-            return f"{branch} is the last driver branch for compute capability {capability}, and {wanted}; {last}"
+            return f"{branch} is the last driver branch for compute capability {capability}, and {wanted}. {last}"
     return ""
 
 
@@ -121,7 +121,7 @@ def _with_packages(
     if lasts:
         summary += f"; {min(lasts)} is the last branch that supports this GPU"
     if system.wsl:
-        summary += ", on Windows and not inside WSL, which uses the Windows driver; then run wsl --shutdown"
+        summary += ", on Windows and not inside WSL, which uses the Windows driver. Then run wsl --shutdown"
         return Remedy(summary=summary, needs=("restart",), reference=WSL)
     if system.container:
         summary += ", on the host: a container uses the host's driver"
@@ -134,10 +134,10 @@ def _with_packages(
     if install:
         component = ", from the component non-free, which must be enabled in the package sources first"
         summary += component if reference == DEBIAN else row.get("driver_note", "")
-        summary += "; after the restart, nvidia-smi shows whether it worked"
+        summary += ". After the restart, nvidia-smi shows whether it worked"
         commands = (*for_root((*install, "{sudo}reboot"), system), VERIFY)
     elif system.distribution is None and system.os in (None, "linux"):
-        summary += "; on Ubuntu: sudo ubuntu-drivers install, then sudo reboot; nvidia-smi shows whether it worked"
+        summary += ". On Ubuntu: sudo ubuntu-drivers install, then sudo reboot. nvidia-smi shows whether it worked"
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)
 
 

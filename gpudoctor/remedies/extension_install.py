@@ -59,9 +59,9 @@ def reinstall_extension(*, name: str, pytorch: Pytorch, python: Python, system: 
     module = module_name(name.replace("-", "_"))
     return (
         Remedy(
-            summary=f"Reinstall {name}: without build isolation and cache it takes the wheel for {target}, if there "
-            "is one, else it is rebuilt with nvcc; or install the wheel that names this torch, CUDA, Python and "
-            "cxx11abi on its page of releases",
+            summary=f"Reinstall {name}: without build isolation and cache it takes the wheel for {target} if there "
+            "is one, else nvcc rebuilds it. Or install the wheel that names this torch, CUDA, Python and "
+            "cxx11abi from its releases page",
             commands=(
                 environment.uninstall([name]),
                 environment.install(["--no-build-isolation", "--no-cache-dir", "--no-deps", source]),

@@ -42,11 +42,11 @@ def cool_or_power_gpu(*, reasons: str = "", nvml_index: int | None = None) -> Re
     reasons: why they are, in the words of NVML, nvidia-smi or DCGM; heat and power are tried in turn if they name none.
     """
     heat = (
-        "Cool the GPU, whose temperature is at its limit: clean fans and filters, improve the air flow, do without "
-        "neighbours in the next slot"
+        "Cool the GPU, whose temperature is at its limit: clean fans and filters, improve the air flow, and leave the "
+        "next slot empty"
     )
     power = "Check the power supply and its cables: it limits the GPU's power (on a laptop: the charger)"
-    both = f"{heat}; if it is cool: {power[0].lower()}{power[1:]}"
+    both = f"{heat}. If it is cool, {power[0].lower()}{power[1:]}"
     summary = power if "power" in reasons.lower() else heat if "thermal" in reasons.lower() else both
     one = "" if nvml_index is None else f"-i {nvml_index} "
     return Remedy(

@@ -74,7 +74,7 @@ def enrol_module_key(*, system: System, driver: Driver) -> Remedy:
         key = DKMS_KEY
     summary = (
         "Enrol the key that signed the module, because Secure Boot refuses it until then: choose a password, "
-        "restart, and enrol the key in the blue screen that asks for it; or turn Secure Boot off in the firmware"
+        "restart, and enrol the key in the blue screen that asks for it. Or turn Secure Boot off in the firmware"
     )
     commands = ("mokutil --sb-state", with_sudo(f"mokutil --import {key}", system), with_sudo("reboot", system), VERIFY)
     reference = "https://wiki.debian.org/SecureBoot"

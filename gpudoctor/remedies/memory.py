@@ -60,7 +60,7 @@ def configure_allocator(*, shortage: Shortage, torch: Torch | None, system: Syst
         name = "PYTORCH_HIP_ALLOC_CONF"
     value, more = "expandable_segments:True", ""
     if not release:
-        more = "; before PyTorch 2.1 max_split_size_mb:128 instead, from 2.9 on the name PYTORCH_ALLOC_CONF is read too"
+        more = ". Before PyTorch 2.1, use max_split_size_mb:128. From 2.9 on, PYTORCH_ALLOC_CONF works too"
     elif release < FIRST_RELEASE_WITH_SEGMENTS:
         value, more = "max_split_size_mb:128", ", because expandable_segments:True needs PyTorch 2.1"
     if system.os == "windows":

@@ -23,11 +23,11 @@ def repeat_probe(*, python: Python, probe: str, fatal: bool = False) -> Remedy:
         command = COMMANDS[probe]
     else:
         return Remedy(
-            summary="Run gpudoctor again; if the probe fails again, report it with the output of gpudoctor record"
+            summary="Run gpudoctor again. If the probe fails again, report it with the output of gpudoctor record"
         )
     summary = "Reproduce the failure without gpudoctor, to see the library's own message"
     if fatal:
-        summary += "; if that hangs or crashes too, look for Xid errors in the kernel log, and reboot"
+        summary += ". If that hangs or crashes too, look for Xid errors in the kernel log, and reboot"
     return Remedy(summary=summary, commands=(command,))
 
 

@@ -47,7 +47,7 @@ def _recreate(image: ProjectImage) -> Remedy:
 def _restart(image: ProjectImage) -> Remedy:
     name = quote_name(_container(image))
     return Remedy(
-        summary="Restart the container, because its process and its mounted files are those from its start",
+        summary="Restart the container, because it still uses the code and the mounts from its start",
         commands=(f"{_docker(image)} restart {name}",),
         reference=MOUNTS,
     )
@@ -80,7 +80,7 @@ def _reinstall(image: ProjectImage) -> Remedy:
 
 
 def _build_on_new_base(image: ProjectImage) -> Remedy:
-    return Remedy(summary=f"Build again, because {image.base} is another image now", commands=(_docker_build(image),))
+    return Remedy(summary=f"Build again, because {image.base} has changed", commands=(_docker_build(image),))
 
 
 def _remove_installed_copy(image: ProjectImage) -> Remedy:

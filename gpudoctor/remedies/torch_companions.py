@@ -59,6 +59,6 @@ def install_torch_with_companion(*, machine: Machine, pytorch: Pytorch, companio
         "install-packages",
         requirements=("--index-url", f"{INDEX}/{variant}", *requirements),
         remove=("torch", companion),
-        summary=f"Install torch and {companion} again, together and from one index, so that both are of one build",
+        summary=f"Install torch and {companion} again, together and from one index, so that both builds match",
         verify=f"import torch, {module}; print(torch.__version__, {module}.__version__)",
     )

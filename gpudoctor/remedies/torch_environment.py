@@ -132,14 +132,14 @@ def _other_platform(request: TorchRequest, system: System) -> Remedy:
     elif platform and last and release_of(request.version) not in last:
         tags = newest_pythons(last, platform)
         summary = (
-            f"Take torch=={last[-1].versions[-1]}, the last version with wheels for this platform ({platform}), with "
+            f"Use torch=={last[-1].versions[-1]}, the last version with wheels for this platform ({platform}), with "
             f"Python {tags[0]} to {tags[-1]}; conda-forge may have newer ones"
         )
     else:
         summary = (
             "Use a platform that PyTorch has wheels for: Linux with glibc on x86_64 or aarch64 with a 64-bit Python, "
-            "or Windows on x86_64; a Jetson needs the wheels that NVIDIA builds for its JetPack, and conda-forge has "
-            "builds for further ones"
+            "or Windows on x86_64. A Jetson needs the wheels that NVIDIA builds for its JetPack. conda-forge has "
+            "builds for other platforms"
         )
     return Remedy(summary=summary, reference=REFERENCE)
 
@@ -156,7 +156,7 @@ def use_activated_python(*, python: Python, system: System, missing: str, module
     interpreter = quote_value(path, windows)
     there, name = Python(executable=path, platform_tag="win" if windows else None), module_name(module)
     return Remedy(
-        summary="Run the program with the activated environment's own interpreter, and diagnose that one; if it has "
+        summary="Run the program with the activated environment's own interpreter, and diagnose that one. If it has "
         f"no {missing} either, install it there",
         commands=(
             python_command(there, "-c", f"import {name}; print({name}.__version__)"),

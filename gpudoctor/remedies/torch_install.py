@@ -101,7 +101,7 @@ def reinstall_torch(*, python: Python, system: System, pytorch: Pytorch | Torch 
     environment = environment_of(python, system)
     if pytorch is None or pytorch.version is None:
         return Remedy(
-            summary="Reinstall PyTorch; its version is unknown, so choose the build at the address given",
+            summary="Reinstall PyTorch. Its version is unknown: choose the build on the linked page",
             reference=REFERENCE,
         )
     summary = f"Install PyTorch {pytorch.version} again, with its dependencies"
@@ -194,19 +194,19 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
         known = any(release.release == torch.version.minor_release for release in torch_releases())
         text += f"; {torch.version} " + ("has no build that fits" if known else "is not in gpudoctor's table")
     if machine.driver_is_unknown():
-        text += f"; it needs driver {minimum_driver(build.cuda)} or newer, which nvidia-smi shows"
+        text += f". It needs driver {minimum_driver(build.cuda)} or newer: nvidia-smi shows yours"
         older = choose_for_older_driver(choice, machine)
         if older is not None:
             pinned = f"torch=={older.version}+{older.variant}"
-            text += f" (with driver {minimum_driver(older.cuda)} or newer: {pinned} from the index whl/{older.variant})"
+            text += f". With {minimum_driver(older.cuda)} or newer, install {pinned} from the index whl/{older.variant}"
     if not machine.capabilities:
-        text += f"; it has machine code for {', '.join(build.architectures)}: compare the GPU's compute capability"
+        text += f". It has machine code for {', '.join(build.architectures)}: compare the GPU's compute capability"
     if environment.project:
         text += (
-            f"; {environment.project} add writes it and its index into pyproject.toml, so that a later sync keeps it"
+            f". {environment.project} add writes it and its index into pyproject.toml, so that a later sync keeps it"
         )
     if environment.setup:
-        text += "; the distribution forbids pip in its own Python, so a virtual environment is made for it"
+        text += ". The distribution forbids pip in its own Python, so this creates a virtual environment"
     return text
 
 
@@ -218,4 +218,4 @@ def _can_run(machine: Machine) -> str:
         names.append(f"a driver for CUDA {machine.offered_cuda()}")
     if machine.capabilities:
         names.append("compute capability " + ", ".join(map(str, machine.capabilities)))
-    return " and ".join(names) + " can run" if names else "is the usual one for this platform"
+    return " and ".join(names) + " can run" if names else "is the usual build for this platform"

@@ -33,7 +33,7 @@ def load_own_libraries(*, environment: Environment | None) -> tuple[Fix, ...]:
     """Return how to make PyTorch load the libraries that belong to its build."""
     if environment is None or not environment.get("LD_LIBRARY_PATH"):
         return (Fix("reinstall-torch"),)
-    summary = "Remove LD_LIBRARY_PATH, whose folders are searched before the libraries of PyTorch"
+    summary = "Remove LD_LIBRARY_PATH, whose folders are searched before PyTorch's own libraries"
     return (Fix("unset-variable", name="LD_LIBRARY_PATH", summary=summary), Fix("reinstall-torch"))
 
 

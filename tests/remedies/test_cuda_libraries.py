@@ -37,7 +37,7 @@ def test_the_wheel_of_a_library(name: str, pytorch: Pytorch | None, wheel: str) 
 def test_a_library_of_another_cuda_than_pytorch_is_of_a_package_to_replace() -> None:
     replace, *_ = install_cuda_library(name="libcublas.so.11", python=PYTHON, system=LINUX, pytorch=FOR_12)
     assert replace.commands == ()
-    assert "in the build for CUDA 12.4" in replace.summary
+    assert "in its build for CUDA 12.4" in replace.summary
 
 
 def test_an_unknown_library_has_no_wheel() -> None:

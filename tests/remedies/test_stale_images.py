@@ -54,7 +54,7 @@ def test_what_fixes_several_causes_is_given_once() -> None:
 
 def test_the_mount_and_the_base_are_named() -> None:
     assert "mount at /app hides" in stale_image(CONTAINER, "mount-shadows-copy").summary
-    assert "python:3.12 is another image now" in stale_image(IMAGE, "base-image-moved").summary
+    assert "python:3.12 has changed" in stale_image(IMAGE, "base-image-moved").summary
 
 
 PODMAN = "unix:///run/podman/podman.sock"

@@ -37,7 +37,7 @@ class TestUpdateDriver:
             "nvidia-smi",
         )
         assert remedy.needs == ("root", "reboot")
-        assert remedy.summary.startswith("Update the NVIDIA driver 535.129.03 to 580 or newer for CUDA 13.0")
+        assert remedy.summary.startswith("Update the NVIDIA driver from 535.129.03 to 580 or newer for CUDA 13.0")
 
     def test_a_volta_gets_the_proprietary_module(self) -> None:
         remedy = update_driver(system=UBUNTU, needed=CudaVersion(13, 0), devices=device("7.0"))

@@ -122,7 +122,7 @@ class TestUnknown:
     def test_driver_unknown_is_safe_for_old_drivers_and_said(self) -> None:
         remedy = advise(driver=None)
         assert "torch==2.13.0+cu126" in remedy.commands[0]
-        assert "it needs driver 525.60.13 or newer, which nvidia-smi shows" in remedy.summary
+        assert "It needs driver 525.60.13 or newer: nvidia-smi shows yours" in remedy.summary
 
     def test_driver_unknown_still_runs_on_the_device(self) -> None:
         assert "torch==2.13.0+cu130" in advise(driver=None, capabilities=("12.0",)).commands[0]
