@@ -15,6 +15,10 @@ _OTHER_HOME = (
 _UUID = r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
 _MASKED_UUID = "00000000-0000-0000-0000-"
 
+# Where a key may begin: after no letter but one of an escape, as it is ("\x1b[31m") or written out ("\\n", "\\x1b").
+_COLOURED = "".join(rf"|(?<=[\[;]{digits}[A-Za-z])" for digits in ("", r"\d", r"\d\d", r"\d\d\d"))
+_BEGIN = rf"(?:(?<![A-Za-z0-9])|(?<=\\[abefnrtv])|(?<=\\x[0-9a-fA-F]{{2}})|(?<=\\u[0-9a-fA-F]{{4}}){_COLOURED})"
+
 _KEY = (
     r"(?:token|secret|passwd|password|passphrase|pwd|auth|authorization|credentials?|(?<![a-z])sig"
     r"|(?:api|access|account|private|secret|shared|storage)[_-]?key(?:[_-]?id)?)"
@@ -24,7 +28,7 @@ _ASSIGNS = r"[\"']?\s?[=:](?!=)\s?[\"']?"
 _END_OF_NAME = rf"(?i){_KEY}[\"'\s=:]"  # few texts have one
 _VALUE = r"(?:(?:bearer|basic|token)\s)?(?=[^\s\"',;&]{0,200}[A-Za-z])[^\s\"',;&]{6,}"
 _ASSIGNED = rf"(?i)(?<![\w-])(?=[\w-]{{2,80}}{_ASSIGNS})({_NAME_OF_KEY}{_ASSIGNS}){_VALUE}"
-_OPTION = rf"(?i)(?<![\w-])(--{_NAME_OF_KEY}\s{{1,4}}[\"']?){_VALUE}"
+_OPTION = rf"(?i){_BEGIN}(--{_NAME_OF_KEY}\s{{1,4}}[\"']?){_VALUE}"
 _URL_USER = r"(://)[^\s/@]{1,300}@"
 # Of "flash-attn@2.8.1" and of the name of a wheel or of a branch the part after "@" is no domain.
 _MAIL = (
@@ -96,6 +100,26 @@ def _changed(value: Any, change: Callable[[str], str]) -> Any:
     return [_changed(item, change) for item in value] if isinstance(value, list) else value
 
 
+def mask_document(value: Any, name: str = "", *, pasted: bool = False) -> Any:
+    """Return the JSON value without secrets, each known by itself or by its name in the document.
+
+    pasted: it is of another machine, and names of people and addresses are masked too.
+    """
+    if isinstance(value, str):
+        masked = (mask_pasted if pasted else mask_secrets)(f"{name}={value}")
+        return masked[len(name) + 1 :] if masked.startswith(f"{name}=") else _STARS
+    if isinstance(value, dict):
+        return {mask_document(key): mask_document(item, key, pasted=pasted) for key, item in value.items()}
+    return [mask_document(item, name, pasted=pasted) for item in value] if isinstance(value, list) else value
+
+
+def mask_arguments(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a command line without secrets. One may be known by the option before it."""
+    masked = [mask_secrets(word) for word in arguments]
+    pairs = zip(("", *masked), masked, strict=False)
+    return tuple(word if mask_secrets(f"{option} {word}") == f"{option} {word}" else _STARS for option, word in pairs)
+
+
 def mask_text(text: str, setting: Owner) -> str:
     """Return `text` without the names of people and of the host, and without secrets."""
     return mask_secrets(_without_names(text, setting))
@@ -157,7 +181,7 @@ def mask_secrets(text: str) -> str:
     """Return `text` with "***" for keys of services, passwords and the user part of URLs."""
     for row in _table()["keys"]:
         for mark in _within(text, row["marks"]):
-            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(mark)}{row['rest']}", _STARS, text)
+            text = re.sub(rf"{_BEGIN}{re.escape(mark)}{row['rest']}", _STARS, text)
     for mark in _within(text, tuple(_table()["parts"])):
         text = re.sub(_table()["parts"][mark], _STARS, text)
     if re.search(_END_OF_NAME, text):

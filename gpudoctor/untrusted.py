@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from gpudoctor.privacy import mask_secrets
+
 MAXIMUM_CHARACTERS = 1000
 MAXIMUM_ITEMS = 256
 _SHOWN_CHARACTERS = 400
@@ -66,8 +68,9 @@ def _cleaned_text(text: str) -> str:
 def clean(text: str, limit: int | None = _SHOWN_CHARACTERS) -> str:
     r"""Return `text` in one line: control and invisible characters written out ("\x1b"), the rest of a long text cut.
 
-    Text from a machine may hold terminal escapes that hide, move or colour what stands around it.
+    Text from a machine may hold terminal escapes that hide, move or colour what stands around it, and secrets.
     """
+    text = mask_secrets(text)
     cut = text if limit is None else text[:limit]
     shown = cut if cut.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
     return shown if len(cut) == len(text) else f"{shown}... ({len(text)} characters)"

@@ -19,7 +19,7 @@ CHECKS = [check for check in own_checks() if check.origin == "gpudoctor"]
 ALLOWED = {
     "model": set[str](),
     "errors": set[str](),
-    "untrusted": set[str](),
+    "untrusted": {"privacy"},
     "privacy": set[str](),
     "worker": set[str](),
     "nvml": set[str](),
@@ -40,9 +40,9 @@ ALLOWED = {
         *("containers", "data", "errors", "model", "nvml", "parsers", "privacy", "processes", "symptoms", "untrusted"),
         "worker",
     },
-    "snapshots": {"errors", "files", "model", "privacy", "probes", "symptoms"},
+    "snapshots": {"errors", "files", "model", "parsers", "privacy", "probes", "symptoms"},
     "readers": {"data", "errors", "model", "parsers", "privacy", "probes", "snapshots", "symptoms", "untrusted"},
-    "tuning": {"data", "errors", "model", "nvml", "processes", "untrusted", "worker"},
+    "tuning": {"data", "errors", "model", "nvml", "privacy", "processes", "untrusted", "worker"},
     "profiles": {"errors", "files", "model", "parsers", "tuning", "untrusted"},
     "watching": {"errors", "model", "nvml", "processes", "tuning", "worker"},
     "engine": {

@@ -67,7 +67,15 @@ def is_shown(key: str, text: str) -> bool:
 
 @pytest.mark.parametrize("kind", ALL)
 def test_a_key_is_masked_in_any_text(kind: str) -> None:
-    for text in (f"it says {ALL[kind]} here", f"x={ALL[kind]}", f"/opt/{ALL[kind]}/lib", f"a:{ALL[kind]}:b"):
+    for text in (
+        f"it says {ALL[kind]} here",
+        f"x={ALL[kind]}",
+        f"/opt/{ALL[kind]}/lib",
+        f"a:{ALL[kind]}:b",
+        f"\x1b[1;31m{ALL[kind]}\x1b[0m",
+        f"a\\n{ALL[kind]}",
+        f"\\x1b[2J{ALL[kind]}",
+    ):
         masked = mask_secrets(text)
         assert "***" in masked
         assert not is_shown(ALL[kind], masked), masked

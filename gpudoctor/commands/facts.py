@@ -11,6 +11,7 @@ from gpudoctor.commands.options import FORMATS, environment_options, local_host,
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY
 from gpudoctor.probes.host import setting
 from gpudoctor.reporters import terminal
+from gpudoctor.untrusted import clean
 
 
 @click.command(cls=ManualCommand, short_help="Write the facts about this machine as JSON.")
@@ -74,4 +75,4 @@ def record(folder: str, interpreter: str | None, timeout: float) -> None:
 
     with terminal.progress("Recording this machine ...", sys.stderr):
         recording.record(local_host(setting(interpreter, timeout, fast=False)), Path(folder))
-    click.echo(f"Recorded this machine in {folder}. Look through it before you publish it.", err=True)
+    click.echo(f"Recorded this machine in {clean(folder)}. Look through it before you publish it.", err=True)

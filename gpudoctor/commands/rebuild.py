@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,6 +14,7 @@ import click
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import debug_option, image_options, print_text
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, GpudoctorError, UsageError
+from gpudoctor.privacy import mask_secrets
 from gpudoctor.probes.host import ImageRequest, setting
 from gpudoctor.reporters import terminal
 from gpudoctor.untrusted import clean
@@ -21,8 +22,10 @@ from gpudoctor.untrusted import clean
 if TYPE_CHECKING:
     from docker import DockerClient
 
+    from gpudoctor.containers.rebuild.container import NotStarted
     from gpudoctor.containers.rebuild.interrupts import Interrupts
     from gpudoctor.containers.rebuild.run import RebuildPlan, Verdict
+    from gpudoctor.containers.rebuild.steps import BuildFailed
     from gpudoctor.containers.rebuild.transaction import Journal
     from gpudoctor.containers.requested import Subject
     from gpudoctor.model import ProjectImage
@@ -62,8 +65,7 @@ def rebuild(services: tuple[str, ...], dry_run: bool, recreate: bool, timeout: f
         with interrupts.allowed():
             works = [prepare(client.api, subject, asked, _judge, recreates=recreate) for subject, asked in subjects]
         if dry_run:
-            lines = (clean(line, limit=None) for work in works for line in describe(client.api, work))
-            print_text("".join(f"{line}\n" for line in lines))
+            _show(line for work in works for line in describe(client.api, work))
             sys.exit(EXIT_HEALTHY)
         fresh = [
             _rebuild(client, work, timeout, interrupts, journals[subject.image or ""], recreate=recreate)
@@ -147,9 +149,7 @@ def _rebuild(
             verdict = execute(client.api, work, progress, _judge, journal)
     except (BuildFailed, NotStarted) as error:
         journal.settle(client.api)
-        for line in error.lines:
-            _note(f"    {line}")
-        _note(f"{work.name}: {error}; image and container are as before")
+        _tell_why(work.name, error)
         return False
     journal.settle(client.api)
     done = "rebuilt" if work.builds else "recreated"
@@ -174,6 +174,16 @@ def _advise(work: RebuildPlan, *, recreate: bool) -> None:
         _note(f"{work.name}: the container still uses the old image; add --recreate to replace it")
     if work.verdict.is_hidden_by_mounts:
         _note(f"{work.name}: a mount hides the files of the image, and a rebuild does not change that")
+
+
+def _tell_why(name: str, error: BuildFailed | NotStarted) -> None:
+    for line in mask_secrets("\n".join(error.lines)).splitlines():  # a private key has several
+        _note(f"    {line}")
+    _note(f"{name}: {error}; image and container are as before")
+
+
+def _show(lines: Iterable[str]) -> None:
+    print_text("".join(f"{clean(line, limit=None)}\n" for line in lines))
 
 
 def _tell(text: str) -> None:

@@ -12,6 +12,7 @@ from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import FORMATS, debug_option, write
 from gpudoctor.errors import GpudoctorError
 from gpudoctor.model.profile import FILE_NAME
+from gpudoctor.privacy import mask_arguments
 from gpudoctor.reporters import terminal
 from gpudoctor.untrusted import clean
 
@@ -55,7 +56,7 @@ def run(command: tuple[str, ...], profile: str | None, every: float, format_name
     elapsed_seconds = time.monotonic() - begun
     watch = watcher.end()
     watched = WatchedRun(
-        command=command,
+        command=mask_arguments(command),
         exit_status=status,
         elapsed_seconds=elapsed_seconds,
         every_seconds=every,

@@ -7,6 +7,7 @@ import click
 
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.errors import UsageError
+from gpudoctor.untrusted import clean
 
 _SHELLS = ("bash", "zsh", "fish")
 _LOADERS = {
@@ -34,9 +35,8 @@ def init(folder: str) -> None:
         raise UsageError(f"{path} exists already: edit it, or remove it first") from None
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    click.echo(
-        f"Wrote {path}. Every setting in it is commented out: remove the # in front of those that you need.", err=True
-    )
+    told = "Every setting in it is commented out: remove the # in front of those that you need."
+    click.echo(f"Wrote {clean(str(path))}. {told}", err=True)
 
 
 @click.command(cls=ManualCommand, short_help="Complete commands, options and check ids in a shell.")
@@ -58,7 +58,7 @@ def completion(shell: str | None, install: bool) -> None:
         return
     try:
         for path in _install(shell, source):
-            click.echo(f"Wrote {path}", err=True)
+            click.echo(f"Wrote {clean(str(path))}", err=True)
     except OSError as error:
         raise UsageError(f"cannot write {error.filename}: {error.strerror}") from None
     click.echo(f"Open a new {shell} to use it.", err=True)

@@ -44,7 +44,8 @@ def _without_refused(remedy: Remedy) -> Remedy:
         return remedy
     values = re.findall(f"{REFUSED}([^{REFUSED}]*){REFUSED}", "".join(remedy.commands))
     named = " and ".join(
-        f'"{"".join(filter(str.isprintable, value[:_LONGEST_SHOWN]))}"' for value in dict.fromkeys(values)
+        f'"{"".join(c if c.isprintable() else " " for c in value[:_LONGEST_SHOWN]).strip()}"'
+        for value in dict.fromkeys(values)
     )
     text = f"{remedy.summary}; no command is shown, because {named or 'a value'} is not a valid name or path"
     return replace(remedy, commands=(), summary=text)

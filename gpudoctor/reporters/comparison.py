@@ -7,7 +7,7 @@ from typing import Any
 
 from gpudoctor.model import Finding
 from gpudoctor.model.codec import to_json
-from gpudoctor.privacy import mask_uuids
+from gpudoctor.privacy import mask_document, mask_uuids
 from gpudoctor.reporters.labels import label
 from gpudoctor.reporters.terminal import NARROWEST, paint
 from gpudoctor.reporters.text import readable, wrap
@@ -27,7 +27,7 @@ def render_json(comparison: Comparison) -> str:
         "one_sided": [_change(change) for change in comparison.one_sided],
         **{name: [_short(finding) for finding in getattr(comparison, name)] for name in ("gone", "come", "stayed")},
     }
-    return json.dumps(mask_uuids(document), indent=2, allow_nan=False) + "\n"
+    return json.dumps(mask_uuids(mask_document(document)), indent=2, allow_nan=False) + "\n"
 
 
 def _change(change: Change) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from gpudoctor.model import Finding, Snapshot, Triage
 from gpudoctor.model import snapshot as snapshots
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.report import SCHEMA, Report
-from gpudoctor.privacy import mask_uuids
+from gpudoctor.privacy import mask_document, mask_uuids
 
 
 def render(report: Report) -> str:
@@ -25,7 +25,7 @@ def render(report: Report) -> str:
         "duration_s": round(report.duration_s, 3),
     }
     # ASCII only, so that no stream's encoding can refuse a character of a machine's text.
-    return json.dumps(mask_uuids(document), indent=2, allow_nan=False) + "\n"
+    return json.dumps(mask_uuids(mask_document(document)), indent=2, allow_nan=False) + "\n"
 
 
 def _triage(triage: Triage) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def remedies(finding: Finding) -> list[dict[str, Any]]:
 
 def render_snapshot(snapshot: Snapshot) -> str:
     """Return the snapshot as one JSON object, UUIDs numbered."""
-    return json.dumps(mask_uuids(_document(snapshot)), indent=2, allow_nan=False) + "\n"
+    return json.dumps(mask_uuids(mask_document(_document(snapshot))), indent=2, allow_nan=False) + "\n"
 
 
 def _document(snapshot: Snapshot) -> dict[str, Any]:

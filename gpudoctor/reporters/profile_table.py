@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from gpudoctor.conclusions.fingerprint import FITS, STALE, fit, parts_of
 from gpudoctor.model.profile import FingerprintPart, Profile
+from gpudoctor.privacy import mask_document
 from gpudoctor.reporters.terminal import paint
 from gpudoctor.untrusted import clean
 
@@ -41,7 +42,7 @@ def _recommended(profile: Profile) -> dict[str, str]:
 
 def _aligned(rows: Mapping[str, str]) -> list[str]:
     width = len(max(rows, key=len, default=""))
-    return [f"{clean(name):{width}}  {clean(value)}" for name, value in rows.items()]
+    return [f"{clean(name):{width}}  {clean(mask_document(value, name))}" for name, value in rows.items()]
 
 
 def _indented(rows: Mapping[str, str]) -> list[str]:

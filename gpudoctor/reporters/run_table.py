@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from gpudoctor.model.codec import to_json
+from gpudoctor.privacy import mask_document
 from gpudoctor.reporters.quantities import duration, gibibytes
 from gpudoctor.reporters.terminal import NARROWEST, encodable
 from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
@@ -18,7 +19,7 @@ _KINDS = {"none": "healthy", "unused": "error", "unwatched": "info", "too-short"
 
 def render_json(run: WatchedRun) -> str:
     """Return the run as one JSON object, with every sample. A value that is not known is left out."""
-    return json.dumps({"schema": SCHEMA, **to_json(run)}, indent=2, allow_nan=False) + "\n"
+    return json.dumps({"schema": SCHEMA, **mask_document(to_json(run))}, indent=2, allow_nan=False) + "\n"
 
 
 def render(run: WatchedRun, *, color: bool, width: int, encoding: str | None = "utf-8") -> str:
@@ -28,7 +29,7 @@ def render(run: WatchedRun, *, color: bool, width: int, encoding: str | None = "
     for reason in run.reasons:
         kind = _KINDS.get(reason.kind, "warning")
         lines += wrap_painted(reason.kind, f"  {clean(reason.sentence)}", kind, color, width)
-        lines += [f"  {reason.advice}"] if reason.advice else []  # whole, to be copied
+        lines += [f"  {clean(reason.advice, None)}"] if reason.advice else []  # whole, to be copied
     for device in run.watch.devices if run.watch.samples else ():
         lines += wrap_parts(_parts(run, device), " · ", width)
     return encodable("\n".join(lines) + "\n", encoding)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from gpudoctor.model import CheckResult, Finding, Outcome, Severity
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.report import Report
-from gpudoctor.privacy import mask_uuids
+from gpudoctor.privacy import mask_document, mask_secrets, mask_uuids
 from gpudoctor.registry import Check
 from gpudoctor.reporters.json_report import evidence, remedies
 from gpudoctor.reporters.locations import Location, locations
@@ -49,7 +49,7 @@ def render(report: Report, *, checks: Sequence[Check], exit_status: int, root: s
         "columnKind": "unicodeCodePoints",
     }  # fmt: skip
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(mask_uuids(document), indent=2, allow_nan=False) + "\n"
+    return json.dumps(mask_uuids(mask_document(document)), indent=2, allow_nan=False) + "\n"
 
 
 def _rule(check_id: str, check: Check | None) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _message(text: str) -> dict[str, str]:
 
 
 def _in_file(place: Location) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.path)}}
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(mask_secrets(place.path))}}
     if place.line:
         physical["region"] = {"startLine": place.line}
     return {"physicalLocation": physical}

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
+from gpudoctor.privacy import mask_secrets
 from gpudoctor.reporters.terminal import paint
 from gpudoctor.untrusted import clean
 
@@ -35,7 +36,7 @@ def wrap_parts(parts: Iterable[str], separator: str, width: int) -> list[str]:
 def readable(fact: str, value: Any) -> list[str]:
     """Return the lines of a fact's value, with the unit that ends its name; "unknown" without a value."""
     if isinstance(value, str):
-        return [clean(line) for line in value.splitlines() if line.strip()] or ['""']
+        return [clean(line) for line in mask_secrets(value).splitlines() if line.strip()] or ['""']
     return [_readable(fact, value)]
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.tuning import SCHEMA, Measurement, Tuning
+from gpudoctor.privacy import mask_document
 from gpudoctor.tuning import figures
 
 
 def render(tuning: Tuning) -> str:
     """Return the tuning as one JSON object. Every name is always there; null is unknown or not measured."""
     # ASCII only, so that no stream's encoding can refuse a character of a user's text.
-    return json.dumps(_document(tuning), indent=2, allow_nan=False) + "\n"
+    return json.dumps(mask_document(_document(tuning)), indent=2, allow_nan=False) + "\n"
 
 
 def _document(tuning: Tuning) -> dict[str, Any]:

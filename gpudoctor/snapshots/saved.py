@@ -2,13 +2,17 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from gpudoctor.errors import UsageError
-from gpudoctor.model import ProbeReport, Snapshot, Symptom
+from gpudoctor.model import ContainerSetup, ProbeReport, Snapshot, Symptom
 from gpudoctor.model.codec import from_json
 from gpudoctor.model.snapshot import SCHEMA
+from gpudoctor.parsers.containers import variables_of
+from gpudoctor.privacy import mask_document
+from gpudoctor.probes.environment import parse_environment
 from gpudoctor.symptoms import with_role
 from gpudoctor.symptoms.facts import with_symptoms
 from gpudoctor.symptoms.validity import why_invalid
@@ -26,7 +30,7 @@ def read_snapshot(data: bytes, name: str) -> Snapshot | None:
     if data.lstrip()[:1] != b"{" or _NAME.encode() not in data:
         return None
     try:
-        document = json.loads(data)
+        document = mask_document(json.loads(data), pasted=True)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: a snapshot that is cut off or damaged: {error}") from None
     document = document.get("snapshot", document)
@@ -34,7 +38,8 @@ def read_snapshot(data: bytes, name: str) -> Snapshot | None:
     if schema != SCHEMA:
         raise UsageError(f"{name}: its schema is {_shown(schema)}, this gpudoctor reads {SCHEMA}")
     try:
-        return with_symptoms(_with_valid_symptoms(from_json(Snapshot, _upgraded(document), name)))
+        read = _with_known_variables(from_json(Snapshot, _upgraded(document), name))
+        return with_symptoms(_with_valid_symptoms(read))
     except ValueError as error:
         raise UsageError(f"a damaged snapshot: {error}") from None
 
@@ -52,6 +57,24 @@ def _upgraded(document: Any) -> Any:
         raise ValueError("messages: expected a list of messages")
     symptoms = [{name: value for name, value in message.items() if name != "code"} for message in messages]
     return {"symptoms": symptoms, **document}
+
+
+def _with_known_variables(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot without the variables that gpudoctor does not keep: they may hold secrets."""
+    environment, containers = snapshot.environment, snapshot.containers
+    if environment is not None:
+        environment = parse_environment(environment.variables)
+    if containers is not None:
+        containers = replace(containers, setups=tuple(map(_with_own_variables, containers.setups)))
+    return replace(snapshot, environment=environment, containers=containers)
+
+
+def _with_own_variables(setup: ContainerSetup) -> ContainerSetup:
+    def kept(variables: Mapping[str, str]) -> dict[str, str]:
+        return variables_of([f"{name}={value}" for name, value in variables.items()])
+
+    of_image = None if setup.image_environment is None else kept(setup.image_environment)
+    return replace(setup, environment=kept(setup.environment), image_environment=of_image)
 
 
 def _with_valid_symptoms(snapshot: Snapshot) -> Snapshot:

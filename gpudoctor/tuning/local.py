@@ -28,6 +28,7 @@ from gpudoctor.model.tuning import (
     TunedDevice,
     TunedWorkload,
 )
+from gpudoctor.privacy import mask_document, mask_secrets
 from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
 from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
 from gpudoctor.tuning.workers import catalog
@@ -344,7 +345,7 @@ def meaning_of(ended: WorkerEnded) -> tuple[str, str]:
     if ended.status < 0:  # faulthandler says where: 'File "train.py", line 9 in step'
         frames = (line.strip() for line in ended.stderr_tail.splitlines() if line.startswith('  File "'))
         return UNSUPPORTED, f"{ended}: {cleaned(next(frames, '')) or last_line(ended.stderr_tail)}"
-    raise WorkloadError(f"the workload failed: its process {ended}", _clean_lines(ended.stderr_tail))
+    raise WorkloadError(f"the workload failed: its process {ended}", _clean_lines(mask_secrets(ended.stderr_tail)))
 
 
 def last_line(text: str) -> str:
@@ -355,7 +356,7 @@ def last_line(text: str) -> str:
 def read(kind: type[T], data: Any) -> T:
     """Return the record that a worker sent, its texts clean. Raises GpudoctorError: it is no such thing."""
     try:
-        return from_json(kind, _clean_texts(data), "answer of the worker")
+        return from_json(kind, _clean_texts(mask_document(data)), "answer of the worker")
     except ValueError as error:
         raise GpudoctorError(str(error)) from None
 
