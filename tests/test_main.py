@@ -40,11 +40,18 @@ def test_the_version_with_the_date_of_each_table() -> None:
     assert all(datetime.date.fromisoformat(line.partition("  ")[0]) for line in dates)
 
 
-def test_verbose_alone_names_the_command_that_has_it() -> None:
-    command = [sys.executable, "-m", "gpudoctor", "--verbose"]
+@pytest.mark.parametrize("words", [["--quiet", "--gpu=optional"], ["--quiet", "--no-color", "check", "--gpu=optional"]])
+def test_options_without_a_command_or_before_it(words: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gpudoctor", *words, "--fast", "--select=no-nvidia-gpu"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
+
+
+def test_an_unknown_option_is_named() -> None:
+    command = [sys.executable, "-m", "gpudoctor", "--verbos"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "check --verbose" in done.stderr
+    assert "gpudoctor check: No such option '--verbos'" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")

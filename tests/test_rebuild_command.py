@@ -33,7 +33,7 @@ def rebuild(*arguments: str, cwd: Path, **variables: str) -> subprocess.Complete
 def test_no_engine(tmp_path: Path) -> None:
     done = rebuild("--image", "train", cwd=tmp_path, **NO_ENGINE)
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("gpudoctor: no engine found: ")
+    assert done.stderr.startswith("gpudoctor: no container engine found: ")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_streams_and_status_are_the_programs(tmp_path: Path, no_driver: dict[str
     done = run(tmp_path, *python(program), variables=no_driver, text="data\n")
     assert (done.returncode, done.stdout) == (7, "DATA\n")
     assert done.stderr.startswith("oh\n")
-    assert "ended with 7" in done.stderr
+    assert "ended with exit status 7" in done.stderr
 
 
 def test_without_a_gpu_the_program_runs_all_the_same(tmp_path: Path, no_driver: dict[str, str]) -> None:
@@ -205,7 +205,7 @@ def test_a_gpu_that_is_never_used(driver_stand_in: Install, tmp_path: Path) -> N
 
 def test_a_short_program_is_not_judged(driver_stand_in: Install, tmp_path: Path) -> None:
     done = run(tmp_path, *python("print(1)"), variables=with_gpu(driver_stand_in, tmp_path, BUSY_GPU))
-    assert "0 samples of the GPU, which is too few to say what limited it" in done.stderr
+    assert "0 samples of the GPU: too few to say what limited it" in done.stderr
 
 
 def test_json_has_every_sample(driver_stand_in: Install, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def list_checks(names: tuple[str, ...], format_name: str) -> None:
 @click.command(cls=ManualCommand, short_help="Explain one check.")
 @click.argument("name", metavar="ID", shell_complete=complete_ids)
 def explain(name: str) -> None:
-    """Explain one check: what it finds, why it matters, what passes on purpose, the source."""
+    """Explain one check: what it finds, why it matters, how to see and fix it, known exceptions, and the reference."""
     from gpudoctor.engine.catalog import named
     from gpudoctor.reporters import catalog
 

@@ -28,14 +28,14 @@ COMMANDS = {
     "init": "setup.init",
     "completion": "setup.completion",
 }
-"""Each command, and where in gpudoctor.commands it stands: only the module of the one asked for is loaded."""
+"""Each command, and where it is in gpudoctor.commands: only the module of the requested one is loaded."""
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What a full disk or a device that fails answers to a write."""
+"""The errors with which a full disk or a failing device answers a write."""
 
 _WHAT_ELSE = """
-gpudoctor check -v lists every check, gpudoctor explain ID describes one, gpudoctor check --from FILE diagnoses a pasted
+gpudoctor -v lists every check, gpudoctor explain ID describes one, gpudoctor --from FILE diagnoses a pasted
 report, gpudoctor tune finds batch size and precision. gpudoctor --help lists all commands."""
 
 
@@ -72,7 +72,7 @@ def _end(message: str, status: int) -> NoReturn:
 
 
 def _leave_output() -> None:
-    """Let what is still to be written go nowhere: the end of the program would try again, and fail again."""
+    """Discard what is still to be written: the end of the program would try again, and fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -90,6 +90,16 @@ class _Commands(ManualGroup):
         module, _, attribute = COMMANDS[name].partition(".")
         command: click.Command = getattr(import_module(f"gpudoctor.commands.{module}"), attribute)
         return command
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Parse the command line. Options before the command are its own; without a command, those of check."""
+        first, own = arguments[:1], {"-h", "--help", "--version"}
+        if first and first[0].startswith("-") and not own & {*arguments} and not context.resilient_parsing:
+            command = next((word for word in arguments if word in COMMANDS), "check")
+            if command in arguments:
+                arguments.remove(command)
+            arguments = [command, *arguments]
+        return super().parse_args(context, arguments)
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -114,7 +124,7 @@ class _Commands(ManualGroup):
 @click.option("--verbose", is_flag=True, help="With --version, also show when each table was last checked.")
 @click.pass_context
 def cli(context: click.Context, version: bool, verbose: bool) -> None:
-    """Why is my GPU not used, and the exact command that fixes it."""
+    """Find out why the GPU is not used, and which command fixes it. Without a command, gpudoctor runs check."""
     if version:
         click.echo(f"gpudoctor, version {__version__}")
         if verbose:
@@ -122,8 +132,7 @@ def cli(context: click.Context, version: bool, verbose: bool) -> None:
 
             click.echo("".join(f"{date}  {name}\n" for name, date in table_dates().items()), nl=False)
         context.exit()
-    if verbose:
-        raise click.UsageError("--verbose needs --version (gpudoctor check --verbose lists every check)", context)
+
     if context.invoked_subcommand is None:
         try:
             cli.main(["check"], prog_name="gpudoctor", standalone_mode=False)

@@ -1,4 +1,4 @@
-"""`gpudoctor snapshot`, `gpudoctor diff` and `gpudoctor record`: facts, kept."""
+"""`gpudoctor snapshot`, `gpudoctor diff` and `gpudoctor record`: facts, saved and compared."""
 
 import os
 import sys

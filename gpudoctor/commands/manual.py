@@ -10,7 +10,7 @@ import click
 
 
 class ManualCommand(click.Command):
-    """A command whose help tells its exit statuses and gives examples: those that manual.json has under its name."""
+    """A command whose help has exit statuses and examples: those that manual.json has under its name."""
 
     @cached_property
     def _page(self) -> Mapping[str, Any]:
@@ -20,21 +20,21 @@ class ManualCommand(click.Command):
 
     @property
     def statuses(self) -> Mapping[int, str]:
-        """Exit status → what it says."""
-        return {int(status): told for status, told in self._page["statuses"].items()}
+        """Exit status → what it means."""
+        return {int(status): meaning for status, meaning in self._page["statuses"].items()}
 
     @property
     def examples(self) -> Sequence[tuple[str, str]]:
         """What it is for → the command line."""
-        return [(told, command) for told, command in self._page["examples"]]
+        return [(purpose, command) for purpose, command in self._page["examples"]]
 
     def format_epilog(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what stands after the options. Command lines are never wrapped."""
+        """Write the sections after the options. Command lines are never wrapped."""
         with formatter.section("Exit status"):
-            formatter.write_dl([(str(status), told) for status, told in self.statuses.items()])
+            formatter.write_dl([(str(status), meaning) for status, meaning in self.statuses.items()])
         with formatter.section("Examples"):
-            for told, command in self.examples:
-                formatter.write_text(f"{told}:")
+            for purpose, command in self.examples:
+                formatter.write_text(f"{purpose}:")
                 formatter.write(f"{'':{formatter.current_indent + 2}}{command}\n")
 
 

@@ -65,10 +65,10 @@ def image_options(command: Any) -> Any:
 
     wrapped: Any = with_request
     for option in (
-        click.option("--compose", metavar="FILE", help="Compose file, whose services are used."),
+        click.option("--compose", metavar="FILE", help="Compare the services of this compose file with the project."),
         click.option("--service", metavar="NAME", help="Use this service of the compose file only."),
-        click.option("--image", metavar="REF", help="Name of the image."),
-        click.option("--container", metavar="NAME", help="Name or id of the container."),
+        click.option("--image", metavar="REF", help="Compare this image with the project."),
+        click.option("--container", metavar="NAME", help="Compare this container (name or id) with the project."),
         click.option("--dockerfile", metavar="FILE", help="Dockerfile of the image."),
         click.option("--context", metavar="DIR", help="Build context of the image."),
         click.option("--target", metavar="STAGE", help="Stage of the Dockerfile that the image is built from."),
@@ -80,10 +80,10 @@ def image_options(command: Any) -> Any:
 
 
 def _existing(request: ImageRequest) -> ImageRequest:
-    """Return the request with the files and folders that it names made sure of.
+    """Return the request, after checking that the files and folders that it names exist.
 
     Raises:
-        UsageError: one is not there, or a build argument has no value.
+        UsageError: one does not exist, or a build argument has no value.
     """
     for option, path, exists in (
         ("--compose", request.compose, os.path.isfile),
@@ -117,6 +117,6 @@ def write(text: str, output: str | None) -> None:
 
 
 def print_text(text: str) -> None:
-    """Write `text` to standard output, in what its encoding can say."""
+    """Write `text` to standard output, in characters that its encoding has."""
     sys.stdout.write(terminal.encodable(text, sys.stdout.encoding))
     sys.stdout.flush()

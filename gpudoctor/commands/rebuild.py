@@ -76,7 +76,7 @@ def rebuild(services: tuple[str, ...], dry_run: bool, recreate: bool, timeout: f
 
 @contextmanager
 def _engine() -> Iterator[DockerClient]:
-    """Give a client of the engine. Raises GpudoctorError: there is none, or it refuses."""
+    """Yield a client of the engine. Raises GpudoctorError: there is none, or it refuses."""
     from gpudoctor.containers.engines.connection import EngineUnavailable, connect, refusal
 
     try:
@@ -97,7 +97,7 @@ def _engine() -> Iterator[DockerClient]:
 def _subjects(
     client: DockerClient, arguments: dict[str, Any], services: tuple[str, ...]
 ) -> list[tuple[Subject, dict[str, Any]]]:
-    """Return each image that is asked for, or found in the working directory, and the arguments for it.
+    """Return each requested image, or those found in the working directory, and the arguments for it.
 
     Raises:
         UsageError: nothing is there, or what is asked for is wrong.
@@ -128,7 +128,7 @@ def _subjects(
 def _rebuild(
     client: DockerClient, work: RebuildPlan, timeout: float, interrupts: Interrupts, journal: Journal, *, recreate: bool
 ) -> bool:
-    """Carry it out, say how it ended, and return whether all is fresh."""
+    """Rebuild, print how it ended, and return whether everything is up to date."""
     from gpudoctor.containers.rebuild.container import NotStarted
     from gpudoctor.containers.rebuild.run import execute
     from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
@@ -159,7 +159,7 @@ def _rebuild(
 
 
 def _judge(image: ProjectImage) -> Verdict:
-    """Return what the check says of the image."""
+    """Return the check's verdict on the image."""
     from gpudoctor.containers.rebuild.run import Verdict
     from gpudoctor.engine.catalog import load_checks
     from gpudoctor.engine.runner import run_one

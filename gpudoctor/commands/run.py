@@ -79,7 +79,7 @@ def _variables(file: str) -> dict[str, str]:
 
 
 def _report(watched: "WatchedRun", format_name: str, output: str | None) -> None:
-    """Write the report. What goes wrong with it is given, and takes nothing from the program's exit status."""
+    """Write the report. A failure is printed, and does not change the program's exit status."""
     text = _render(watched, format_name, output)
     try:
         if output is None:

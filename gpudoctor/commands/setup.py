@@ -26,7 +26,7 @@ def init(folder: str) -> None:
     path = Path(folder, "gpudoctor.toml")
     found = find_source(folder)
     if found is not None and Path(found.path).parent == path.parent.absolute():
-        raise UsageError(f"{found.name} has a configuration already: edit it, or remove it first")
+        raise UsageError(f"{found.name} already has a configuration: edit it, or remove it first")
     text = Path(__file__).parent.parent.joinpath("configuration", "template.toml").read_text(encoding="utf-8")
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -43,7 +43,7 @@ def init(folder: str) -> None:
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
 @click.option("--install", is_flag=True, help="Install it for this user, instead of printing it.")
 def completion(shell: str | None, install: bool) -> None:
-    """Print the completion script for bash, zsh or fish, or install it. SHELL is that of this session if not given."""
+    """Print the completion script for bash, zsh or fish, or install it. Without a name it is for this shell."""
     from click.shell_completion import get_completion_class
 
     from gpudoctor.commands.cli import cli

@@ -119,8 +119,9 @@ def _without(section: str, check: Check, snapshot: Snapshot) -> CheckResult:
     if report is None:
         return _skipped(check, f"{section}: not known")
     first_line = report.detail.strip().partition("\n")[0]
-    reason = f"{section}: {report.state}" + (f" ({first_line})" if first_line else "")
-    return _skipped(check, reason, applicable=report.state != "absent")
+    if report.state == "absent":
+        return _skipped(check, first_line or f"there is no {section}", applicable=False)
+    return _skipped(check, f"{section}: {report.state}" + (f" ({first_line})" if first_line else ""))
 
 
 def _complete(finding: Finding, check: Check, facts: Facts) -> Finding:

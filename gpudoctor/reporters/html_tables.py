@@ -90,7 +90,7 @@ def switch_table(tuning: Tuning) -> Element | None:
             name(switch.name),
             quantities.milliseconds(switch.measurement.step_median_seconds),
             quantities.percent(switch.gain),
-            "kept" if switch.kept else "left as it is",
+            "kept" if switch.kept else "not kept",
             clean(switch.why),
         )
         for switch in tuning.switches

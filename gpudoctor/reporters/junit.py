@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from gpudoctor.model import CheckResult, Finding, Outcome, Severity
 from gpudoctor.model.report import Report
 from gpudoctor.registry import Check
-from gpudoctor.reporters.machine import device_lines, machine_line
+from gpudoctor.reporters.machine import device_lines, machine_parts
 from gpudoctor.reporters.report_words import headline, plain_text, question_lines
 from gpudoctor.untrusted import clean
 
@@ -48,7 +48,7 @@ def _properties(report: Report) -> Element:
     told = {
         "version": report.version,
         "verdict": headline(report).text,
-        "machine": " ".join(machine_line(report.snapshot, _WIDTH)),
+        "machine": " · ".join(machine_parts(report.snapshot)),
         "devices": "\n".join(device_lines(report.snapshot, _WIDTH)),
     }
     properties = Element("properties")

@@ -36,9 +36,9 @@ def render(run: WatchedRun, *, color: bool, width: int, encoding: str | None = "
 
 
 def _headline(run: WatchedRun, width: int) -> list[str]:
-    told = f"gpudoctor run: {clean(shlex.join(run.command), 60)} ended with {run.exit_status}"
+    end = f"gpudoctor run: {clean(shlex.join(run.command), 60)} ended with exit status {run.exit_status}"
     profile = "" if run.profile is None else f", with the profile {clean(run.profile)}"
-    return wrap(f"{told} after {duration(run.elapsed_seconds)}{profile}", width, "", "  ")
+    return wrap(f"{end} after {duration(run.elapsed_seconds)}{profile}", width, "", "  ")
 
 
 def _parts(run: WatchedRun, device: WatchedDevice) -> Iterator[str]:

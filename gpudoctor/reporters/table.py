@@ -116,8 +116,8 @@ def _answers(report: Report, screen: Screen) -> Iterator[list[str]]:
     machine = [*machine_parts(report.snapshot), *gpu_parts(report.snapshot)]
     if screen.verbosity > 0:
         yield wrap(f"passed {len(passed)}: {', '.join(passed)}", screen.columns, "", "  ") if passed else []
-        yield _grouped("skipped", skipped, screen)
-        yield _grouped("not applicable", others, screen)
+        yield _grouped("skipped", skipped, screen, applicable=True)
+        yield _grouped("not applicable", others, screen, applicable=False)
         yield device_lines(report.snapshot, screen.columns)
         yield wrap_parts(machine_parts(report.snapshot), " · ", screen.columns)
         return
@@ -127,21 +127,13 @@ def _answers(report: Report, screen: Screen) -> Iterator[list[str]]:
 
 
 def _crashed(results: Sequence[CheckResult], screen: Screen) -> list[str]:
-    told = (f"{result.check_id} {clean(result.reason)}" for result in words.crashed(results))
-    return [line for text in told for line in wrap(text, screen.columns, "", "  ")]
+    texts = (f"{result.check_id} {clean(result.reason)}" for result in words.crashed(results))
+    return [line for text in texts for line in wrap(text, screen.columns, "", "  ")]
 
 
-def _grouped(title: str, results: Sequence[CheckResult], screen: Screen) -> list[str]:
-    """Return the checks that did not answer, those of one reason together and the commonest reason first."""
-    groups: dict[str, list[str]] = {}
-    facts: dict[str, None] = {}
-    for result in results:
-        fact = words.unknown_fact(result.reason)
-        if fact:
-            facts[fact] = None
-        groups.setdefault("" if fact else clean(result.reason), []).append(result.check_id)
+def _grouped(title: str, results: Sequence[CheckResult], screen: Screen, *, applicable: bool) -> list[str]:
+    """Return the checks that did not answer, those of one reason together."""
     lines = [f"{title} {len(results)}:"] if results else []
-    for reason, ids in sorted(groups.items(), key=lambda group: -len(group[1])):
-        text = reason or f"unknown {', '.join(facts)}"
-        lines += wrap(f"{text}: {', '.join(ids)}", screen.columns, "  ", "    ")
+    for reason, ids in words.skipped_groups(results, applicable=applicable):
+        lines += wrap(f"{reason}: {', '.join(ids)}", screen.columns, "  ", "    ")
     return lines

@@ -121,7 +121,7 @@ def _legend(cells: Sequence[tuple[str, ...]], width: int) -> list[str]:
 
 
 def _switches(tuning: Tuning, width: int) -> list[str]:
-    tried = [f"{name(s.name)}: {'kept' if s.kept else 'left'}, {clean(s.why)}" for s in tuning.switches]
+    tried = [f"{name(s.name)}: {'kept' if s.kept else 'not kept'}, {clean(s.why)}" for s in tuning.switches]
     return _listed("switches tried", tried, width)
 
 

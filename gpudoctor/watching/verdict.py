@@ -88,7 +88,7 @@ def what_held_back(watch: Watch) -> tuple[Reason, ...]:
 def _too_short(count: int) -> Reason:
     return Reason(
         kind="too-short",
-        sentence=f"{_counted(count)} of the GPU, which is too few to say what limited it",
+        sentence=f"{_counted(count)} of the GPU: too few to say what limited it",
         advice="For a short program: gpudoctor run --every 0.1 -- ...",
     )
 

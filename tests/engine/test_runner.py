@@ -143,11 +143,18 @@ def test_a_question_that_does_not_arise_is_told_from_one_without_an_answer() -> 
     assert run_one(check(needs, "torch"), TORCH).applicable is True
 
 
-@pytest.mark.parametrize(("state", "applicable"), [("absent", False), ("failed", True), ("not-run", True)])
-def test_what_is_not_there_needs_no_check(state: str, applicable: bool) -> None:
+@pytest.mark.parametrize("state", ["failed", "not-run"])
+def test_a_section_that_was_not_read_skips_its_checks(state: str) -> None:
     snapshot = Snapshot(reports=(ProbeReport(section="torch", state=state),))
     result = run_one(check(finds, "torch"), snapshot)
-    assert (result.reason, result.applicable) == (f"torch: {state}", applicable)
+    assert (result.reason, result.applicable) == (f"torch: {state}", True)
+
+
+@pytest.mark.parametrize(("detail", "reason"), [("", "there is no torch"), ("no folder torch", "no folder torch")])
+def test_an_absent_section_says_why(detail: str, reason: str) -> None:
+    snapshot = Snapshot(reports=(ProbeReport(section="torch", state="absent", detail=detail),))
+    result = run_one(check(finds, "torch"), snapshot)
+    assert (result.reason, result.applicable) == (reason, False)
 
 
 def test_the_source_of_a_part_is_that_of_the_whole() -> None:

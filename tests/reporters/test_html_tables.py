@@ -27,7 +27,7 @@ TABLES = {
     "switches": """
         switch | step, ms | gain, % | verdict | why
         channels_last | 40.2 | 8.1 | kept | +8.1%
-        compile | 40.2 | 1.2 | left as it is | +1.2%, not above 2.0%""",
+        compile | 40.2 | 1.2 | not kept | +1.2%, not above 2.0%""",
     "numerics": """
         precision | reference | outputs | gradients | loss | steps compared | matrix product | verdict
         fp32 | fp64 | < 0.001 % | < 0.001 % | - | - | - | safe

@@ -45,7 +45,7 @@ RUN = WatchedRun(
 
 def test_the_whole_report() -> None:
     assert render(RUN, color=False, width=120) == (
-        "gpudoctor run: python 'my train.py' ended with 3 after 41 s\n"
+        "gpudoctor run: python 'my train.py' ended with exit status 3 after 41 s\n"
         "idle  GPU 0 waits\n"
         "  use more workers\n"
         "none  ok\n"
@@ -60,7 +60,7 @@ def test_what_is_not_known_is_left_out() -> None:
     sample = seen(1.0, None, DeviceSample(nvml_index=0, power_watts=99.6, memory_used_bytes=GIB))
     run = replace(RUN, watch=Watch(devices=(device,), samples=(sample,)), reasons=(), profile="gpudoctor.env")
     assert render(run, color=False, width=120).splitlines() == [
-        "gpudoctor run: python 'my train.py' ended with 3 after 41 s, with the profile gpudoctor.env",
+        "gpudoctor run: python 'my train.py' ended with exit status 3 after 41 s, with the profile gpudoctor.env",
         "GPU 0 · memory up to 1.0 of \u2013 GiB · 100 W · 1 samples",
     ]
     assert len(render(replace(run, watch=Watch(devices=(device,))), color=False, width=120).splitlines()) == 1

@@ -300,7 +300,7 @@ def test_forty_skipped_checks_are_a_few_lines() -> None:
     ]
 
 
-def test_checks_without_a_fact_are_one_entry_that_names_the_facts() -> None:
+def test_checks_without_the_same_fact_are_one_entry_with_its_label() -> None:
     results = (
         *skipped("torch.version is unknown", "a", "b"),
         *skipped("not WSL", "c"),
@@ -308,10 +308,11 @@ def test_checks_without_a_fact_are_one_entry_that_names_the_facts() -> None:
         *skipped("whether any of them has one is unknown", "e"),
     )
     lines = render(report(snapshot=Snapshot(), others=results, proof=WORKS), screen=Screen(verbosity=1)).splitlines()
-    assert lines[2:6] == [
+    assert lines[2:7] == [
         "skipped 5:",
-        "  unknown torch.version, driver.version: a, b, d",
+        "  unknown PyTorch version: a, b",
         "  not WSL: c",
+        "  unknown driver version: d",
         "  whether any of them has one is unknown: e",
     ]
 

@@ -33,7 +33,7 @@ fp16      192  41.0 ± 0.2       4,688      14.3   – / 70  not finite  unsafe
 
 switches tried
   channels_last: kept, +8.1%
-  compile: left, +1.2%, not above 2.0%
+  compile: not kept, +1.2%, not above 2.0%
 
 data
   the data set (28.0 GiB) does not fit on the device with the step

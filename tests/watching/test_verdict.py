@@ -182,7 +182,7 @@ def test_what_was_not_watched_is_not_judged() -> None:
 @pytest.mark.parametrize("count", [1, 2])
 def test_too_few_samples_are_counted(count: int) -> None:
     (reason,) = judge(samples(count))
-    assert reason.sentence.startswith(f"{count} sample{'s' if count > 1 else ''} of the GPU, which is too few")
+    assert reason.sentence.startswith(f"{count} sample{'s' if count > 1 else ''} of the GPU: too few")
 
 
 @pytest.mark.parametrize(("percent", "told"), [(97, ": utilisation 97 % (median)"), (None, "")])

@@ -190,9 +190,9 @@ def explain(error: Exception, endpoint: Endpoint, environ: Mapping[str, str]) ->
         group = "sudo usermod -aG docker $USER, then log in again"
         return f"this user may not use {where}: {own_socket if 'podman' in endpoint.address else group}"
     if is_for(FileNotFoundError):
-        return f"no engine found: the socket of {where} does not exist: {_how_to_start(endpoint, environ)}"
+        return f"no container engine found: {where} does not exist: {_how_to_start(endpoint, environ)}"
     if is_for(ConnectionRefusedError):
-        return f"no engine answers at {where}: {_how_to_start(endpoint, environ)}"
+        return f"no container engine answers at {where}: {_how_to_start(endpoint, environ)}"
     if is_for(Timeout, TimeoutError):
         restart = "restart it: sudo systemctl restart docker" if endpoint.address == _DEFAULT else "restart it there"
         return f"the engine at {where} does not answer in time: wait if its machine is busy, or {restart}"

@@ -94,7 +94,9 @@ def test_one_that_never_answers_is_not_waited_for(tmp_path: Path, monkeypatch: p
     ("address", "why"),
     [
         pytest.param("unix:///nonexistent/docker.sock", "does not exist", id="no socket"),
-        pytest.param("tcp://127.0.0.1:1", "no engine answers at tcp://127.0.0.1:1 (DOCKER_HOST)", id="no listener"),
+        pytest.param(
+            "tcp://127.0.0.1:1", "no container engine answers at tcp://127.0.0.1:1 (DOCKER_HOST)", id="no listener"
+        ),
         pytest.param("tcp://127.0.0.1", "port is required", id="no port"),
         pytest.param("gopher://x", "Invalid bind address protocol: gopher://x", id="no such scheme"),
         pytest.param(
@@ -296,14 +298,14 @@ WRAPPED = RequestException("x", OSError(PermissionError(13, "Permission denied")
             FileNotFoundError(),
             HERE,
             (
-                "no engine found: the socket of {} does not exist: "
+                "no container engine found: {} does not exist: "
                 "is Docker installed and started? sudo systemctl start docker"
             ),
         ),
         (
             ConnectionRefusedError(),
             THERE,
-            "no engine answers at {}: start it there, or set DOCKER_HOST to another engine",
+            "no container engine answers at {}: start it there, or set DOCKER_HOST to another engine",
         ),
         (
             Timeout(),
