@@ -94,10 +94,13 @@ def _reported(said: Symptom, consumers: Consumers, driver: Driver, state: Driver
     name = {"cupy": "CuPy", "torch": "PyTorch"}.get(library, "A program")
     built_with = first.says if first is not None else f"{name} was built with a newer CUDA version"
     libraries = (library,) if library else tuple(consumer.name for consumer in consumers.libraries)
+    # CUDA gives the same error in a container that has no driver at all.
+    in_container = of_kind(symptoms, "place-docker") and driver.version is not None and first is None
     return Finding.error(
         driver.label,
         f"{built_with}, but the {_supports(driver, state)}",
         (said.fact, first.fact if first else "", *VERSIONS),
+        Fix("start-container-in-its-way-with-gpu") if in_container else None,
         _fix(_needed(said, consumers, symptoms), *libraries),
         certain=first is None or not first.likely,
     )

@@ -27,13 +27,13 @@ def python_version_no_wheel(
     reports a version that the index lacks for every Python.
     Reference: https://pytorch.org/get-started/locally/
     """
-    if torch_request.fact:
-        if torch_request.is_about_python:
-            yield _refused(torch_request, python)
-        return
     others = answers(symptoms, "python-version-no-wheel")
     if others:
         yield others[0]
+        return
+    if torch_request.fact:
+        if torch_request.is_about_python:
+            yield _refused(torch_request, python)
         return
     skip_unless(not known(pytorch.installed, "torch.installed"), "PyTorch is installed")
     python, system = known(python, "python"), known(system, "system")

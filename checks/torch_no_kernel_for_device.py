@@ -6,6 +6,8 @@ from dataclasses import replace
 from gpudoctor.data.capabilities import toolkit_span
 from gpudoctor.model import Devices, Finding, Fix, KnownGpu, Origin, Pytorch, Severity, Symptom, TorchKernels
 from gpudoctor.registry import Skip, check, known, skip_unless
+from gpudoctor.symptoms import Symptoms, pasted
+from gpudoctor.symptoms.answers import answers
 
 
 @check(
@@ -16,7 +18,7 @@ from gpudoctor.registry import Skip, check, known, skip_unless
     ),
 )
 def torch_no_kernel_for_device(
-    pytorch: Pytorch, torch_kernels: TorchKernels, origin: Origin, devices: Devices = None
+    pytorch: Pytorch, torch_kernels: TorchKernels, origin: Origin, devices: Devices = None, symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """PyTorch's build has no machine code and no PTX that runs on the GPU.
 
@@ -27,6 +29,9 @@ def torch_no_kernel_for_device(
     version. A device on which PyTorch computes passes. If another GPU runs the build, this is a warning.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/01-introduction/cuda-platform.html
     """
+    if others := answers(pasted(symptoms), "torch-no-kernel-for-device"):
+        yield others[0]
+        return
     kernels = torch_kernels
     skip_unless(
         kernels.refused or kernels.failed or known(pytorch.installed, "torch.installed"), "PyTorch is not installed"

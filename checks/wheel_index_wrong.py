@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Finding, Fix, TorchRequest
 from gpudoctor.registry import check, skip_unless
+from gpudoctor.symptoms import Symptoms
+from gpudoctor.symptoms.answers import answers
 
 MOST_NAMED = 4
 
 
 @check(family="torch", explains=("torch-not-installed", "torch-import-failed"))
-def wheel_index_wrong(torch_request: TorchRequest) -> Iterator[Finding]:
+def wheel_index_wrong(torch_request: TorchRequest, symptoms: Symptoms = None) -> Iterator[Finding]:
     """The package index in use does not have the requested version and variant of PyTorch.
 
     Why: pip fails with "No matching distribution found for torch". Every CUDA and ROCm variant has its own index with
@@ -17,6 +19,9 @@ def wheel_index_wrong(torch_request: TorchRequest) -> Iterator[Finding]:
     Exception: if the index has the version, but not for this Python, python-version-no-wheel reports it.
     Reference: https://pytorch.org/get-started/previous-versions/
     """
+    if told := answers(symptoms, "wheel-index-wrong"):
+        yield told[0]
+        return
     request = torch_request
     skip_unless(request.fact, "no installer reports that it found no PyTorch")
     if request.is_about_python:

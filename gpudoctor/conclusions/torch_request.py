@@ -22,7 +22,8 @@ def torch_request(symptoms: Symptoms, python: Python, system: System) -> TorchRe
         return TorchRequest()
     newest = _newest(said)
     request = _request(message, newest, said, system)
-    return replace(request, is_about_python=_is_about_python(request, message, newest, python, system))
+    is_index = bool(of_kind(said, "pip-index-without-option"))
+    return replace(request, is_about_python=not is_index and _is_about_python(request, message, newest, python, system))
 
 
 def _request(message: Symptom, newest: tuple[str, ...], said: tuple[Symptom, ...], system: System) -> TorchRequest:

@@ -40,10 +40,12 @@ def own_present(text: Text) -> Text:
     """Return what a text says about its writer's machine as it is now: the whole text, if no words say otherwise."""
     whole = "\n".join(text.lines).strip()
     told = _after_solution(whole[-MOST_WORDS:])
-    if told is None and len(whole) <= LONGEST_ADVICE and not _OWN.search(whole):
-        advice = _ADVICE.search(whole) is not None
+    advice = _ADVICE.search(whole)
+    is_own = _OWN.search(whole) is not None and (advice is None or advice.start() > 0)
+    if told is None and len(whole) <= LONGEST_ADVICE and not is_own:
         told = _without(
-            whole, lambda said: (_ELSEWHERE.search(said) and not _NEXT.search(said)) or (advice and _fails(said))
+            whole,
+            lambda said: (_ELSEWHERE.search(said) and not _NEXT.search(said)) or (advice is not None and _fails(said)),
         )
     return text if told in (None, whole) else clean_text(told, text.name)
 

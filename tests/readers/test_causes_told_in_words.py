@@ -617,6 +617,85 @@ def test_a_build_that_has_kernels_is_not_for_the_cpu() -> None:
             "cuda-visible-devices-hides-gpu",
             id="the same environment",
         ),
+        pytest.param(
+            "BOINC on Windows 10: since the Windows update every task says GPU missing, GPU suspended",
+            "driver-missing",
+            id="a task that is suspended is no suspend",
+        ),
+        pytest.param(
+            "Close the lid, open it again, and CUDA can't be initialised until I reboot the laptop",
+            WAKES,
+            id="the lid",
+        ),
+        pytest.param(
+            "guppy on an RTX 3090: Loading fatbin file failed with: CUDA_ERROR_NO_BINARY_FOR_GPU",
+            "torch-no-kernel-for-device",
+            id="a program without code",
+        ),
+        pytest.param(
+            "ggml_cuda_compute_forward: SCALE failed\nCUDA error: device kernel image is invalid",
+            "driver-too-old",
+            id="an image that the driver cannot read",
+        ),
+        pytest.param(
+            "RuntimeError: This cuDF installation is missing the necessary PTX files that are <=50.",
+            "torch-no-kernel-for-device",
+            id="cuDF without code",
+        ),
+        pytest.param(
+            "CuPy 14: NVRTCError: NVRTC_ERROR_COMPILATION (6)\n/usr/local/cuda/include/cuda_fp8.hpp(1407): error: "
+            'incomplete type "__nv_fp8" is not allowed',
+            "cupy-cuda-libs-missing",
+            id="headers of another version",
+        ),
+        pytest.param(
+            "deploy:\n  resources:\n    reservations:\n      devices:\n        - driver: nvidia\n"
+            "          capabilities: [gpu]\ndocker compose exec app: torch.cuda.is_available() prints False",
+            "container-without-gpu",
+            id="no count in the compose file",
+        ),
+        pytest.param(
+            "Podman: with every new NVIDIA driver on the host the containers can't use the GPU any more",
+            "nvidia-container-toolkit-missing",
+            id="the CDI specification is outdated",
+        ),
+        pytest.param("GTX 1660 Ti: the finished picture is all black", "fp16-nan", id="black on GTX 16"),
+        pytest.param(
+            "Titan X (Pascal): since it uses FP16 by itself it is much slower", "amp-unsupported", id="slow in fp16"
+        ),
+        pytest.param(
+            "Tokens per second halve after some minutes. nvidia-smi -pl 100, and it ends just as hot",
+            "gpu-throttled",
+            id="hot",
+        ),
+        pytest.param(
+            "RTX 5060 im Laptop: sobald ich das Netzteil abziehe, bricht die Leistung ein",
+            "gpu-throttled",
+            id="German: on battery",
+        ),
+        pytest.param(
+            "(from versions: 1.13.1, 2.0.0, 2.2.1, 2.2.2)\nERROR: No matching distribution found for torch==2.5.1",
+            "python-version-no-wheel",
+            id="a Mac with an Intel processor",
+        ),
+        pytest.param(
+            "pip install torch==2.6.0+cu126 https://download.pytorch.org/whl/cu126\n"
+            "No matching distribution found for torch==2.6.0+cu126",
+            "wheel-index-wrong",
+            id="an address without its option",
+        ),
+        pytest.param(
+            "PyTorch y torchvision se compilaron con versiones distintas de CUDA",
+            "torchvision-mismatch",
+            id="Spanish: two CUDA versions",
+        ),
+        pytest.param("cuDNNが見つかりません", "cudnn-missing-or-mismatch", id="Japanese: cuDNN"),
+        pytest.param(
+            "Der Server rechnet offenbar alles auf dem Prozessor, bei meiner NVIDIA-Karte tut sich nichts",
+            "runs-on-cpu",
+            id="German: all on the processor",
+        ),
+        pytest.param("RTX 4090, 一直跑在CPU上, 怎么让它用显卡", "runs-on-cpu", id="Chinese: on the CPU"),
     ],
 )
 def test_a_cause_from_parts_of_its_message(text: str, check: str) -> None:
@@ -636,6 +715,9 @@ def test_a_cause_from_parts_of_its_message(text: str, check: str) -> None:
         "ggml_cuda_init: found 1 CUDA devices: GTX 1050 Ti, compute capability 6.1\nThe chat template is not supported",
         "srun -p gpu --gres=gpu:1 --pty bash: how do I see a CUDA device of another node?",
         "The run is over, and its memory is free again",
+        'Hint for people on a Mac: If you see "AssertionError: Torch not compiled with CUDA enabled", write mps',
+        "GTX 1660 Ti: a black screen after boot",
+        "pip install torch --index-url https://download.pytorch.org/whl/cu126",
     ],
 )
 def test_near_a_cause_from_parts(text: str) -> None:
