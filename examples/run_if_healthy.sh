@@ -1,5 +1,5 @@
 #!/bin/sh
-# Start a program only where its GPU can be used, instead of finding out hours later that it ran on the CPU:
+# Start a program only if its GPU can be used, instead of finding out hours later that it ran on the CPU:
 #
 #     examples/run_if_healthy.sh python train.py
 #

@@ -3,8 +3,8 @@
 Measure it:     gpudoctor tune --workload examples/tune_training.py:Workload
 Then train:     python examples/tune_training.py --batch-size 256
 
-The script learns to tell four faults of a machine from the vibrations that three sensors hear. Everything down to
-`main` is an ordinary training script; `Workload` at the end is what was added.
+The script learns to distinguish four machine faults by the vibrations that three sensors measure. Everything up to
+`main` is an ordinary training script. Only `Workload` at the end was added.
 """
 
 import argparse
@@ -78,7 +78,9 @@ class Workload:
         self.device, self.precision = device, precision
         self.model = FaultClassifier().to(device)
         self.optimizer = make_optimizer(self.model)
-        self.dataset = make_dataset()  # optional: tells whether it fits on the GPU, and gets DataLoader workers tuned
+        self.dataset = (
+            make_dataset()
+        )  # optional: gpudoctor then also tunes DataLoader workers, and says if it fits on the GPU
 
     def make_batch(self, size):
         readings = torch.randn(size, SENSORS, READINGS, device=self.device)

@@ -1,4 +1,4 @@
-"""What the machines of Acme must fulfil besides: a plugin of gpudoctor."""
+"""A gpudoctor plugin: what Acme's machines must also have."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ APPROVED = ("R570", "R580")
 
 @check(family="driver")
 def acme_driver_not_approved(driver: Driver) -> Iterator[Finding]:
-    """The driver is of a branch that Acme's images are not tested with.
+    """The driver belongs to a branch that Acme's images are not tested with.
 
     Why: a job that runs on one node and fails on the next costs more time than a driver update.
     Reference: https://acme.example/gpu/drivers
@@ -20,7 +20,7 @@ def acme_driver_not_approved(driver: Driver) -> Iterator[Finding]:
     if version.branch not in APPROVED:
         yield Finding(
             severity=Severity.WARNING,
-            summary=f"The driver {version} is of branch {version.branch}, approved are {' and '.join(APPROVED)}",
+            summary=f"Driver {version} belongs to branch {version.branch}, not to {' or '.join(APPROVED)}",
             subject=f"driver {version}",
             facts=("driver.version",),
             remedies=(

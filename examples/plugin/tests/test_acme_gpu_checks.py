@@ -28,7 +28,7 @@ def test_outcome(version: str, outcome: Outcome) -> None:
 
 def test_the_finding_names_both_branches() -> None:
     (finding,) = run_check(CHECK, driver=driver("550.54.15")).findings
-    assert finding.summary == "The driver 550.54.15 is of branch R550, approved are R570 and R580"
+    assert finding.summary == "Driver 550.54.15 belongs to branch R550, not to R570 or R580"
 
 
 def test_an_unknown_version_is_no_pass() -> None:

@@ -164,7 +164,7 @@ def attempts(
     plain = builder.build(tag)
     anew = (builder.forget_context(), plain)
     if builder.buildkit and unseen_changes:
-        yield Attempt(why=f"a file changed, but not its size and time; removing {_COPY} first", steps=anew)
+        yield Attempt(why=f"a file changed but kept its size and time: removing {_COPY} first", steps=anew)
     else:
         yield Attempt(why="", steps=(plain,))
         if builder.buildkit:
