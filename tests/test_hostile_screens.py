@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import re
 import shlex
-import socketserver
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +16,7 @@ import pytest
 
 from gpudoctor.commands import rebuild
 from gpudoctor.containers.rebuild.steps import BuildFailed, Command, Progress
+from gpudoctor.data.environment_variables import environment_variables
 from gpudoctor.engine.checkup import Rules
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Containers, ContainerSetup, Environment, Snapshot
@@ -40,9 +38,12 @@ from gpudoctor.reporters.formats import FORMATS, Run, render
 from gpudoctor.reporters.terminal import Screen
 from gpudoctor.snapshots.comparison import compare
 from gpudoctor.watching.verdict import Reason, WatchedRun
+from tests.conftest import Install
 from tests.environments import python_of
+from tests.hostile_engine import hostile_engine
 from tests.hostile_records import filled
 from tests.own_checks import own_checks
+from tests.stand_ins import GIB, RTX_4090, Nvml
 from tests.test_secrets import KEYS, is_shown
 
 ROOT = Path(__file__).parent.parent
@@ -249,38 +250,45 @@ def test_the_output_of_a_build_is_shown_clean(capsys: pytest.CaptureFixture[str]
     assert "***" in told.err
 
 
-class _Engine(http.server.BaseHTTPRequestHandler):
-    """An engine whose every answer is an attack."""
-
-    def do_GET(self) -> None:
-        if self.path.endswith("/_ping") or "/version" in self.path:
-            body, status = json.dumps({"ApiVersion": "1.44", "Version": HOSTILE}).encode(), 200
-        else:
-            body, status = json.dumps({"message": HOSTILE}).encode(), 500
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_POST = do_GET  # noqa: N815 - the name that the server calls
-
-    def address_string(self) -> str:
-        return "socket"
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs Unix sockets")
-def test_the_answers_of_an_engine_are_shown_clean(tmp_path: Path) -> None:
-    address = tmp_path / "s"
-    with socketserver.ThreadingUnixStreamServer(str(address), _Engine) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        for arguments in (("rebuild", "--image", HOSTILE), ("rebuild", "--container", KEY), ("check", "--fast")):
-            gpudoctor(tmp_path, *arguments, DOCKER_HOST=f"unix://{address}")
-        server.shutdown()
+@pytest.mark.parametrize("knows", [True, False], ids=["answers", "errors"])
+def test_the_answers_of_an_engine_are_shown_clean(tmp_path: Path, knows: bool) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM x\nCOPY . /app\n")
+    with hostile_engine(tmp_path / "s", HOSTILE, knows=knows) as address:
+        variables = {"DOCKER_HOST": address, "XDG_STATE_HOME": str(tmp_path / "state")}
+        for arguments in (
+            ("check", "--container", "web", "--dockerfile", "Dockerfile"),
+            ("check", "--container", "web", "--format", "json"),
+            ("check", "--image", "web", "--verbose"),
+            ("snapshot",),
+            ("rebuild", "--image", "web"),
+            ("rebuild", "--container", "web", "--recreate"),
+            ("rebuild", "--container", HOSTILE, "--dry-run"),
+        ):
+            gpudoctor(tmp_path, *arguments, **variables)
+
+
+PROGRAMS = (f"python train.py --token {PASSWORD}", KEY, f"\x1b[2J{KEY}", f"/home/alice/{KEY}/python")
+
+
+@pytest.mark.parametrize("format_name", [*FORMATS, "snapshot", "record"])
+def test_no_process_and_no_variable_of_this_machine(driver_stand_in: Install, tmp_path: Path, format_name: str) -> None:
+    pids = range(9001, 9001 + len(PROGRAMS))
+    memory = [f"{pid} {20 * GIB}" for pid in pids]
+    device = RTX_4090.but(name=f"{KEY}", memory_used=20 * GIB, compute_process=memory)
+    nvml = Nvml(devices=(device,), process_names=dict(zip(pids, PROGRAMS, strict=True)))
+    environ = driver_stand_in(tmp_path / "driver", nvml=nvml)
+    needed = {*environ, "PATH", "PYTHONPATH", "HOME"}
+    hostile = dict.fromkeys(environment_variables() - needed, HOSTILE)
+    arguments = {"snapshot": ("snapshot",), "record": ("record", "kept")}.get(
+        format_name, ("check", "--verbose", "--format", format_name)
+    )
+    told = gpudoctor(tmp_path, *arguments, **{**hostile, **environ, "DATABASE_PASSWORD": PASSWORD})
+    for file in (tmp_path / "kept").rglob("*.*"):
+        told += file.read_text() if file.is_file() else ""
+    assert not is_shown(KEY, told)
+    assert PASSWORD not in told
+    assert format_name not in ("json", "snapshot", "record") or "python train.py --token ***" in told
 
 
 def test_what_a_dry_run_prints_has_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
