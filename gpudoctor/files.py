@@ -71,7 +71,8 @@ def _is_own(path: Path) -> bool:
 
 def _mode(path: Path) -> int:
     """Return the permissions of the file, of a new one where there is none."""
-    return stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
+    with created_without(0o002) as mask:
+        return stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~mask
 
 
 def _write_straight(path: Path, text: str) -> None:
@@ -87,9 +88,12 @@ def new_folder(path: Path) -> Iterator[Path]:
     """Give a private temporary folder beside `path` to fill; it becomes `path`, which may be an empty folder by now.
 
     Raises:
+        UsageError: a link of another user leads there.
         OSError: it cannot be made; nothing half-written remains, whatever the reason.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    refuse_links_of_others(path)
+    with created_without(0o022):
+        path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
         yield temporary
@@ -101,10 +105,18 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+@contextlib.contextmanager
+def created_without(permissions: int) -> Iterator[int]:
+    """Leave the permissions out of what the block creates, in addition to those of the umask. Gives all of them.
+
+    Not for threads: the umask is that of the process.
+    """
+    before = os.umask(0)
+    os.umask(before | permissions)
+    try:
+        yield before | permissions
+    finally:
+        os.umask(before)
 
 
 def read_bounded(path: Path, maximum_bytes: int) -> bytes:

@@ -35,7 +35,7 @@ ALLOWED = {
     "remedies": {"data", "model"},
     "triage": {"data", "model", "remedies", "symptoms"},
     "checks": {"data", "model", "registry", "symptoms"},
-    "containers": {"errors", "files", "model", "parsers", "privacy", "symptoms", "untrusted"},
+    "containers": {"errors", "files", "model", "parsers", "privacy", "symptoms", "trust", "untrusted"},
     "probes": {
         *("containers", "data", "errors", "model", "nvml", "parsers", "privacy", "processes", "symptoms", "untrusted"),
         "worker",

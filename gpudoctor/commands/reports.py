@@ -73,11 +73,15 @@ def write_reports(report: "Report", wanted: Sequence[Target], run: formats.Run, 
 
 def _append_summary(text: str, path: str) -> None:
     """Append to the summary of the job, which other steps write too. That it cannot be written ends no run."""
+    from gpudoctor.files import created_without
+    from gpudoctor.trust import refuse_links_of_others
+
     try:
-        with open(path, "a", encoding="utf-8") as file:
+        refuse_links_of_others(path)
+        with created_without(0o002), open(path, "a", encoding="utf-8") as file:
             file.write(text)
-    except OSError as error:
-        told = f"gpudoctor: cannot write the job's summary to {path}: {error.strerror}"
+    except (OSError, UsageError) as error:
+        told = f"gpudoctor: cannot write the job's summary to {path}: {getattr(error, 'strerror', error)}"
         click.echo(clean(told), err=True)
 
 

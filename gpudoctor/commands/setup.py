@@ -7,6 +7,8 @@ import click
 
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.errors import UsageError
+from gpudoctor.files import created_without
+from gpudoctor.trust import refuse_links_of_others
 from gpudoctor.untrusted import clean
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -29,7 +31,8 @@ def init(folder: str) -> None:
         raise UsageError(f"{found.name} already has a configuration: edit it, or remove it first")
     text = Path(__file__).parent.parent.joinpath("configuration", "template.toml").read_text(encoding="utf-8")
     try:
-        with path.open("x", encoding="utf-8") as file:
+        refuse_links_of_others(path)
+        with created_without(0o002), path.open("x", encoding="utf-8") as file:  # what others can write is refused
             file.write(text)
     except FileExistsError:
         raise UsageError(f"{path} exists already: edit it, or remove it first") from None
@@ -57,7 +60,9 @@ def completion(shell: str | None, install: bool) -> None:
         click.echo(source)
         return
     try:
-        for path in _install(shell, source):
+        with created_without(0o022):
+            changed = _install(shell, source)
+        for path in changed:
             click.echo(f"Wrote {clean(str(path))}", err=True)
     except OSError as error:
         raise UsageError(f"cannot write {error.filename}: {error.strerror}") from None
@@ -71,11 +76,13 @@ def _install(shell: str, source: str) -> list[Path]:
     else:
         folder = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share", "gpudoctor")
     script = folder / f"gpudoctor.{shell}"
+    refuse_links_of_others(script)
     folder.mkdir(parents=True, exist_ok=True)
     script.write_text(source, encoding="utf-8")
     if shell == "fish":
         return [script]
     profile = Path((os.environ.get("ZDOTDIR") if shell == "zsh" else None) or Path.home(), f".{shell}rc")
+    refuse_links_of_others(profile)
     line = _LOADERS[shell].format(path=script)
     old = profile.read_text(encoding="utf-8", errors="surrogateescape") if profile.exists() else ""
     if line in old:

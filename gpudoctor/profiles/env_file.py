@@ -24,7 +24,7 @@ def is_name(text: str) -> bool:
 
 def write_profile(path: Path, profile: Profile) -> None:
     """Write the profile to `path`, whole or not at all. Raises UsageError: it cannot be written there."""
-    write_whole(path, render(profile, path.name))
+    write_whole(path, render(profile, path.name), private=True)
 
 
 def render(profile: Profile, file_name: str = "gpudoctor.env") -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gpudoctor.errors import UsageError
-from gpudoctor.files import new_folder
+from gpudoctor.files import created_without, new_folder
 from gpudoctor.privacy import mask
 from gpudoctor.probes.environment import parse_environment
 from gpudoctor.probes.host import Answer, Host, ProbeContext, Question
@@ -39,7 +39,7 @@ def record(host: Host, folder: Path) -> None:
     answers = host.ask(questions(host.setting))()
     environment = mask(dict(parse_environment(host.setting.environ).variables), host.setting)
     try:
-        with new_folder(folder) as temporary:
+        with created_without(0o077), new_folder(folder) as temporary:
             writer = _Writer(temporary)
             entries = {name: writer.write_answer(name, answer) for name, answer in sorted(answers.items())}
             content = {"schema": SCHEMA, "taken_at": host.taken_at, "environment": environment, "answers": entries}

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from gpudoctor.containers.engines import APIClient
 from gpudoctor.containers.images.files import ImageFile, Layer, read_layers
 from gpudoctor.containers.images.reader import ContainerFiles, created_container
+from gpudoctor.files import created_without
 from gpudoctor.model.codec import from_json, to_json
 
 SCHEMA = "gpudoctor/image-answers/1"
@@ -60,7 +61,8 @@ class AnswerStore:
         if not text or len(text) > MAXIMUM_BYTES:
             return
         with suppress(OSError):
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with created_without(0o077):
+                self._folder.mkdir(parents=True, exist_ok=True)
             if not _is_own(self._folder):
                 return
             descriptor, temporary = tempfile.mkstemp(dir=self._folder, suffix=".new")

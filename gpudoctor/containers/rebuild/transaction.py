@@ -16,7 +16,8 @@ from gpudoctor.containers.images.reader import LABEL
 from gpudoctor.containers.rebuild.interrupts import Interrupts
 from gpudoctor.containers.rebuild.steps import BuildFailed
 from gpudoctor.errors import GpudoctorError, UsageError
-from gpudoctor.files import read_bounded, write_whole
+from gpudoctor.files import created_without, read_bounded, write_whole
+from gpudoctor.trust import refuse_if_writable_by_others, refuse_links_of_others
 
 SCHEMA = "gpudoctor/rebuild/1"
 WAIT_FOR_ENGINE_SECONDS = 30.0
@@ -195,10 +196,13 @@ def _engine(api: APIClient) -> str:
 
 def _folder() -> Path:
     folder = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "gpudoctor", "rebuild")
+    refuse_links_of_others(folder)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with created_without(0o077):
+            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot create {folder} ({error.strerror}): set XDG_STATE_HOME to another folder") from None
+    refuse_if_writable_by_others(str(folder))  # a journal says which images are renamed and removed
     return folder
 
 
