@@ -33,7 +33,7 @@ def consumers(
         if nvcc is None
         else Consumer(
             name="nvcc",
-            says=f"nvcc is of CUDA {nvcc}",
+            says=f"nvcc is from CUDA {nvcc}",
             cuda_version=nvcc,
             fact="toolkit.nvcc_version",
             runs=checked.runs(nvcc),

@@ -18,10 +18,10 @@ def cuda_intent(origin: Origin, gpu: Gpu, toolkit: Toolkit, python: Python, symp
     extensions = of_kind(said, "xformers-built-for")
     ways = (
         (_first(said, "@program-wants-cuda"), "a program asks for CUDA"),
-        (program, "the GPU is expected to be used"),
+        (program, "the program should use the GPU"),
         (_first(said, "nvidia-gpu-named"), "the report names an NVIDIA GPU"),
         (_toolkit(toolkit, origin), f"the CUDA toolkit {toolkit.nvcc_version if toolkit else ''} is installed"),
-        (cuda_fact, f"PyTorch's index {cuda} was asked for"),
+        (cuda_fact, f"PyTorch's index {cuda} was requested"),
         (next((s.fact for s in extensions if "+cu" in s.names.get("built", "")), ""), "xformers is built for CUDA"),
     )
     fact, reason = next(((fact, reason) for fact, reason in ways if fact), ("", ""))
@@ -69,4 +69,4 @@ def _conda(said: tuple[Symptom, ...], python: Python) -> tuple[str, str]:
     fact = _first(said, "conda-cuda-asked", "conda-driver-seen")
     if not fact:
         fact = next((found[0] for name in CUDA_PACKAGES if (found := python.package(name)) is not None), "")
-    return fact, "conda sees an NVIDIA driver" if seen else "CUDA was asked for" if fact else ""
+    return fact, "conda sees an NVIDIA driver" if seen else "CUDA was requested" if fact else ""

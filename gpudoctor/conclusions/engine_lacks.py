@@ -17,7 +17,7 @@ def engine_lack(seen: SeenSetup, container: Container) -> EngineLack | None:
     if runtime.startswith("nvidia") and engine.runtimes is not None and runtime not in engine.runtimes:
         return EngineLack(
             kind="container-unknown-runtime",
-            text=f"The {seen.label} is started by the runtime {runtime[:40]}, which is not among the engine's: "
+            text=f"The {seen.label} uses the runtime {runtime[:40]}, which is not one of the engine's runtimes: "
             f"{_some(engine.runtimes)}",
             facts=("containers.engine.runtimes", seen.fact("runtime")),
         )
@@ -26,7 +26,7 @@ def engine_lack(seen: SeenSetup, container: Container) -> EngineLack | None:
     if seen.gpu_access == "request" and _has_no_toolkit(seen, container):
         return EngineLack(
             kind="container-no-device-driver",
-            text=f"The {seen.label} asks for a GPU, and the NVIDIA Container Toolkit, which gives it the GPU, is not "
+            text=f"The {seen.label} asks for a GPU, but the NVIDIA Container Toolkit, which provides it, is not "
             "installed",
             facts=("container.toolkit_installed", seen.fact("gpu_requests")),
         )
@@ -49,13 +49,13 @@ def _cdi_lack(seen: SeenSetup) -> EngineLack | None:
     names = [name for request in requests for name in request.device_ids if name.startswith("nvidia.com/")]
     asks = f"The {seen.label} asks for the CDI device"
     if engine.cdi_folders == ():
-        text, fact = f"{asks} {names[0][:80]}, and CDI is switched off", "cdi_folders"
+        text, fact = f"{asks} {names[0][:80]}, but CDI is switched off", "cdi_folders"
     else:
         missing = [name for name in names if engine.cdi_devices is not None and name not in engine.cdi_devices]
         if not missing:
             return None
         found = _some(engine.cdi_devices or ())
-        text, fact = f"{asks} {missing[0][:80]}, which is not among the engine's: {found}", "cdi_devices"
+        text, fact = f"{asks} {missing[0][:80]}, which is not one of the engine's devices: {found}", "cdi_devices"
     return EngineLack(kind=CDI, text=text, facts=(f"containers.engine.{fact}", seen.fact("gpu_requests")))
 
 

@@ -84,7 +84,7 @@ def gpu_intent(path: str, setup: ContainerSetup) -> GpuIntent | None:
     of_image = setup.image_environment or {}
     if "CUDA_VERSION" in of_image or "NVIDIA_REQUIRE_CUDA" in of_image:
         version = of_image.get("CUDA_VERSION")
-        words = f"its image is one for CUDA{f' {version[:20]}' if version else ''}"
+        words = f"its image is for CUDA{f' {version[:20]}' if version else ''}"
         return GpuIntent(fact=f"{path}.image_environment", words=words)
     if of_image.get("NVIDIA_VISIBLE_DEVICES", "void") not in NO_DEVICES:
         return GpuIntent(fact=f"{path}.image_environment", words="its image asks for GPUs (NVIDIA_VISIBLE_DEVICES)")

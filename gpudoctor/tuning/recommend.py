@@ -226,7 +226,7 @@ def _further_reasons(
         every = "each batch" if steps == 1 else f"every {steps} batches"
         yield f"Step the optimiser after {every}: {steps} x {chosen.batch_size} = {effective} samples."
     elif effective:
-        yield f"No batch size that was measured divides the effective batch of {effective}."
+        yield f"No measured batch size divides the effective batch of {effective}."
     if fastest is not chosen:
         gain = _rate(fastest) / _rate(chosen) - 1
         yield f"{fastest.precision} is {_not_worth(gain, fastest, chosen)} leaving the safer {chosen.precision}."

@@ -99,7 +99,7 @@ def test_a_request_for_cuda_stands_for_the_gpu(sections: dict[str, Any], outcome
     assert result.outcome is outcome
     if outcome is Outcome.FOUND:
         (finding,) = result.findings
-        assert finding.summary.endswith("and CUDA was asked for")
+        assert finding.summary.endswith("and CUDA was requested")
         assert finding.remedies[0].commands[0] == "conda remove --yes cpuonly"
         assert "pytorch-gpu" in finding.remedies[0].commands[1]
 
@@ -110,7 +110,7 @@ CHOSEN = Symptom(kind="conda-cpu-chosen", text="conda install ... installs the C
 def test_somebody_says_that_conda_chose_it() -> None:
     torch = Torch(installed=True, build="cpu", version=PackageVersion("1.9.0"))
     (finding,) = run_check("conda-cpuonly-solved", torch=torch, symptoms=(ASKED, CHOSEN)).findings
-    assert finding.summary == "conda chose the CPU build of PyTorch 1.9.0, and CUDA was asked for"
+    assert finding.summary == "conda chose the CPU build of PyTorch 1.9.0, and CUDA was requested"
     assert finding.facts == ("symptoms[1].text", "symptoms[0].text")
     assert "built for CUDA 10.2, 11.1" in finding.remedies[1].summary
     assert finding.remedies[1].commands[0].endswith("torch==1.9.0+cu111")

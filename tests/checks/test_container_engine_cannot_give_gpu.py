@@ -49,7 +49,7 @@ def test_no_toolkit_and_a_service_that_asks() -> None:
     service = replace(SERVICE, gpu_requests=ALL)
     container = Container(toolkit_installed=False, cdi_devices=())
     finding = only("container-engine-cannot-give-gpu", service, container=container)
-    assert "The service train asks for a GPU, and the NVIDIA Container Toolkit" in finding.summary
+    assert "The service train asks for a GPU, but the NVIDIA Container Toolkit" in finding.summary
     assert [evidence.fact for evidence in finding.evidence] == [
         "container.toolkit_installed", "containers.setups[0].gpu_requests",
     ]  # fmt: skip
@@ -72,7 +72,7 @@ def test_passes(setup: ContainerSetup, engine: ContainerEngine, installed: bool 
 
 def test_an_unknown_runtime() -> None:
     finding = only("container-engine-cannot-give-gpu", replace(SERVICE, runtime="nvidia"))
-    assert "started by the runtime nvidia, which is not among the engine's: runc" in finding.summary
+    assert "uses the runtime nvidia, which is not one of the engine's runtimes: runc" in finding.summary
     assert [evidence.fact for evidence in finding.evidence] == [
         "containers.engine.runtimes", "containers.setups[0].runtime",
     ]  # fmt: skip
@@ -84,7 +84,7 @@ def test_an_unknown_runtime() -> None:
         pytest.param(replace(DOCKER, cdi_folders=()), "CDI is switched off", id="off"),
         pytest.param(
             replace(DOCKER, cdi_folders=("/etc/cdi",), cdi_devices=()),
-            "not among the engine's: none",
+            "not one of the engine's devices: none",
             id="not found",
         ),
     ],

@@ -30,9 +30,7 @@ from tests.container_setups import (
 def test_a_service_of_a_cuda_image_without_a_reservation() -> None:
     finding = only("container-setup-without-gpu", SERVICE, devices=GPUS)
     assert finding.severity is Severity.ERROR
-    assert finding.summary == (
-        "The service train gets no GPU: nothing asks for one, and its image is one for CUDA 13.0.1"
-    )
+    assert finding.summary == ("The service train gets no GPU: nothing asks for one, and its image is for CUDA 13.0.1")
     assert "reservations: {devices: [{driver: nvidia" in finding.remedies[0].summary
     assert finding.remedies[0].commands == ("docker compose up --detach --force-recreate train",)
     assert finding.remedies[1].commands == ("docker run --rm --gpus all train:1 nvidia-smi",)

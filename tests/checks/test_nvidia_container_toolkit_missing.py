@@ -116,12 +116,12 @@ HOOK = "error running hook: exit status 1, stderr: Auto-detected mode as 'legacy
     [
         pytest.param(
             'Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
-            "Docker has no driver for GPUs",
+            "Docker is not set up for GPUs",
             id="no driver",
         ),
         pytest.param(
             'could not select device driver "nvidia" with\ncapabilities: [[gpu utility]]',
-            "Docker has no driver for GPUs",
+            "Docker is not set up for GPUs",
             id="compose, wrapped",
         ),
         pytest.param("unknown or invalid runtime name: nvidia", "not configured with the nvidia runtime", id="runtime"),
@@ -193,7 +193,7 @@ def test_the_remedy_is_that_of_the_engine(text: str, sections: dict[str, object]
 
 def test_the_host_driver_is_named() -> None:
     (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=told(NO_DRIVER), **WORKS).findings
-    assert finding.summary == "Docker has no driver for GPUs, although driver 550.90.07 works"
+    assert finding.summary == "Docker is not set up for GPUs, although driver 550.90.07 works"
 
 
 def test_a_report_without_such_a_message() -> None:

@@ -85,4 +85,4 @@ def test_five_of_the_engine_are_named(there: tuple[str, ...], named: str) -> Non
     setup = ContainerSetup(name="train", kind="service", runtime="nvidia")
     lack = engine_lack(SeenSetup(path="seen", setup=setup, engine=ContainerEngine(runtimes=there)), NO_TOOLKIT)
     assert lack is not None
-    assert lack.text.endswith(f"engine's: {named}")
+    assert lack.text.endswith(f"engine's runtimes: {named}")

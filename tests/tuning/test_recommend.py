@@ -319,7 +319,7 @@ FASTEST = "It is the fastest of the 2 batch sizes measured."
             (
                 "fp32 at batch size 2 runs 64.00 images/s.",
                 "Only batch size 2 was measured.",
-                "No batch size that was measured divides the effective batch of 3.",
+                "No measured batch size divides the effective batch of 3.",
                 "Confidence: low. Only 3 steps were timed.",
             ),
             id="three steps, and batches that do not divide",

@@ -64,7 +64,7 @@ class Journal:
             except (DockerException, RequestException, BuildFailed) as error:  # noqa: PERF203 - it waits
                 if time.monotonic() > deadline:
                     raise GpudoctorError(
-                        f"the rebuild of {self.entry['image']} is half done: the engine does not answer or refuses"
+                        f"the rebuild of {self.entry['image']} is incomplete: the engine does not answer or refuses"
                         f" ({error}). Run gpudoctor rebuild again later, or clean up by hand: {by_hand(self.entry)}"
                     ) from None
                 time.sleep(_POLL_SECONDS)

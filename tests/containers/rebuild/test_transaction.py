@@ -435,6 +435,6 @@ def test_an_engine_that_is_away_is_waited_for_as_long_as_it_takes_to_start(
     monkeypatch.setattr(transaction, "time", SimpleNamespace(monotonic=lambda: next(now), sleep=slept.append))
     api: Any = Engine(0, away=10**9)
     journal = transaction.Journal(path, 0, {"engine": "e", "image": "app", "process": 1})
-    with pytest.raises(GpudoctorError, match="the rebuild of app is half done"):
+    with pytest.raises(GpudoctorError, match="the rebuild of app is incomplete"):
         journal.settle(api)
     assert len(slept) == 2
