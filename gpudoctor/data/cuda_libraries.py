@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.model import CudaVersion, PackageVersion
@@ -18,13 +19,13 @@ _SHARED = ("curand", "cusolver", "cudnn")  # one number for several CUDA version
 USUAL_GCC_LIMIT = 12
 
 
-FIRST_CUDA_WITH_WHEELS = 11
+FIRST_CUDA_WITH_WHEELS, NEWEST_CUDA_WITH_WHEELS = 11, 13
 
 
 @functools.cache
-def _wheels() -> Mapping[str, str]:
-    """Return library → wheel, without the ending "-cu12" that those for CUDA 13 no longer have."""
-    return {row["library"]: row["wheel"] for row in load_table("packages")["wheels"]}
+def _wheels() -> Mapping[str, Mapping[str, Any]]:
+    """Return library → the row of its wheel, named without the ending "-cu12" that those for CUDA 13 no longer have."""
+    return {row["library"]: row for row in load_table("packages")["wheels"]}
 
 
 def library_stem(name: str) -> str | None:
@@ -49,11 +50,13 @@ def cuda_major_of(name: str) -> int | None:
 def wheel_of(stem: str, cuda_major: int) -> str | None:
     """Return the wheel of a library for a CUDA major version: "nvidia-cublas-cu12"; for 13 "nvidia-cublas".
 
-    None before CUDA 11, of which PyPI has no wheels. Source: "python -m pip index versions nvidia-cuda-runtime-cu10".
+    None if PyPI has none, or the table does not know it: anybody could register such a name.
+    Source: "python -m pip index versions" of nvidia-cuda-runtime-cu10, nvidia-cufile-cu11.
     """
-    if cuda_major < FIRST_CUDA_WITH_WHEELS:
+    row = _wheels()[stem]
+    if not row.get("first", FIRST_CUDA_WITH_WHEELS) <= cuda_major <= NEWEST_CUDA_WITH_WHEELS:
         return None
-    name = _wheels()[stem]
+    name = row["wheel"]
     return f"{name}-cu{cuda_major}" if cuda_major <= 12 or name in _ALWAYS_SUFFIXED else name
 
 

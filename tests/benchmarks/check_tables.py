@@ -112,13 +112,15 @@ def torch_rows(files: Sequence[str], releases: Sequence[Mapping[str, Any]]) -> I
         of_release = {version for version in listed if re.fullmatch(rf"{re.escape(row['release'])}\.\d+", version)}
         if of_release and of_release != set(row["versions"]):
             yield f"torch {row['release']}: the table has {row['versions']}, the index {sorted(of_release)}"
+        newest = max(of_release, key=_numbers, default="")
         for platform in PLATFORMS if of_release else ():
+            if platform not in row["pythons"] and not pythons_in(files, newest, platform):
+                continue  # only an older patch version had wheels for it
             wanted = set(row["pythons"].get(platform, ()))
             there = set().union(*(pythons_in(files, version, platform) for version in of_release))
             if wanted != there:
                 more, less = sorted(there - wanted), sorted(wanted - there)
                 yield f"torch {row['release']} on {platform}: the index also has {more}, and has no {less}"
-            newest = max(of_release, key=lambda version: [int(part) for part in version.split(".")])
             for python in there - pythons_in(files, newest, platform):
                 if python not in row.get("last_with", {}):
                     yield f"torch {row['release']} on {platform}: {newest} has no wheel for Python {python} any more"

@@ -46,6 +46,12 @@ def test_a_row_that_fits_is_not_named(script: ModuleType) -> None:
     assert list(script.torch_rows(files, [{**ROW, "last_with": {"3.13t": "2.12.0"}}])) == []
 
 
+def test_a_platform_that_only_an_older_patch_version_has_may_be_left_out(script: ModuleType) -> None:
+    said = SAID + "Found link https://files.example/torch-2.12.0-cp313-cp313-macosx_11_0_arm64.whl"
+    files = script.file_names("torch", said)
+    assert list(script.torch_rows(files, [{**ROW, "last_with": {"3.13t": "2.12.0"}}])) == []
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
