@@ -99,7 +99,8 @@ def _name(fact: str) -> str:
 def _value(change: Change, side: str) -> str:
     value = getattr(change, side)
     missing = "not installed" if _PACKAGE.fullmatch(change.fact) else "none"
-    return missing if value is None else " / ".join(readable(change.fact, value))
+    is_missing = value is None or (value == "" and not change.fact.startswith("environment."))
+    return missing if is_missing else " / ".join(readable(change.fact, value))
 
 
 def _one_sided(changes: Sequence[Change], width: int) -> Iterator[str]:

@@ -51,10 +51,13 @@ class Comparison:
 def compare(before: Report, after: Report) -> Comparison:
     """Return what differs between the reports of two snapshots."""
     old, new = _facts(before.snapshot), _facts(after.snapshot)
+    lists = {
+        fact.partition("[")[0] for fact in (*old, *new) if "[" in fact
+    }  # members show what is missing from an empty one
     differing = [
         Change(fact=fact, before=old.get(fact), after=new.get(fact))
         for fact in dict.fromkeys([*old, *new])
-        if old.get(fact) != new.get(fact)
+        if old.get(fact) != new.get(fact) and fact not in lists
     ]
     changes = [change for change in differing if _both_looked(change, before.snapshot, after.snapshot)]
     was = {(finding.check_id, finding.subject) for finding in before.findings}

@@ -55,6 +55,11 @@ def test_a_package_that_is_gone() -> None:
     assert comparison.differs
 
 
+def test_the_members_show_that_a_list_is_empty_now() -> None:
+    comparison = compare(report(packages("torch")), report(packages()))
+    assert "python.packages" not in [change.fact for change in (*comparison.changes, *comparison.one_sided)]
+
+
 def test_a_variable_that_is_new() -> None:
     unset, is_set = (
         Snapshot(environment=Environment(variables=variables)) for variables in ({}, {"CUDA_VISIBLE_DEVICES": "0"})
