@@ -39,11 +39,11 @@ def check(
     images: ImageRequest | None = None,
     gpu: str | None = None,
 ) -> Report:
-    """Return what is wrong with this machine, or with the one that the texts in `files` tell of, root cause first.
+    """Return what is wrong with this machine, or with the one that the texts in `files` describe, root cause first.
 
     The configuration of the working directory counts as for `gpudoctor check`.
 
-    names: ids or families of the checks to run, all of them where there is none. ignore: those to leave out.
+    names: ids or families of the checks to run, all of them if there is none. ignore: those to leave out.
     require: what is asked of the machine, as "gpu>=1"; each that is not met is a finding `requirement-unmet`.
     files: pasted reports or snapshots to diagnose; nothing on this machine is probed then.
     fast: import neither torch nor cupy.
@@ -53,8 +53,8 @@ def check(
     gpu: what it means that no GPU can be used: "auto" (None), "required" or "optional".
 
     Raises:
-        UsageError: the configuration is wrong, a name is neither an id nor a family, a requirement is none, a file
-            cannot be read, `python` is no program, or `gpu` is none of these words.
+        UsageError: the configuration is wrong, a name is neither an id nor a family, a requirement is wrong, a file
+            cannot be read, `python` is not a program, or `gpu` is not one of these words.
     """
     from gpudoctor.engine.checkup import check_files, check_host
     from gpudoctor.engine.plan import configured
@@ -107,7 +107,7 @@ def tune(
     workload: "mlp", "cnn", "lstm", "transformer", "signal", "MODULE:ATTRIBUTE" or "FILE.py:ATTRIBUTE".
     mode: "training" or "inference", of the built-in workloads.
     device: "auto", "cpu", "cuda:1", "mps".
-    precisions: to try; all that the device has where there is none.
+    precisions: to try; all that the device has if there is none.
     budget: seconds after which nothing new is measured.
     memory_fraction: share of the free memory that trials may use.
     dataset_size: samples of the data set; no batch is larger.

@@ -27,7 +27,7 @@ class UsageError(GpudoctorError):
 class WorkloadError(GpudoctorError):
     """The user's own code failed while it was measured: one line that names the exception, and its traceback.
 
-    traceback: several lines, free of control characters; empty where the process ended without one.
+    traceback: several lines, free of control characters; empty if the process ended without one.
     """
 
     exit_status = EXIT_USAGE

@@ -14,7 +14,7 @@ from gpudoctor.trust import refuse_links_of_others
 
 
 def write_whole(path: Path, text: str, *, private: bool = False) -> None:
-    """Write `text` to `path` by a temporary file beside it and a rename; straight into a device or pipe.
+    """Write `text` to `path` by a temporary file next to it and a rename; straight into a device or pipe.
 
     A link stays one, and what it names is written; a file that is there keeps its permissions. A new file that is
     `private` can be read by its owner only.
@@ -70,7 +70,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _mode(path: Path) -> int:
-    """Return the permissions of the file, of a new one where there is none."""
+    """Return the permissions of the file, of a new one if there is none."""
     with created_without(0o002) as mask:
         return stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~mask
 
@@ -85,7 +85,7 @@ def _write_straight(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Give a private temporary folder beside `path` to fill; it becomes `path`, which may be an empty folder by now.
+    """Yield a private temporary folder next to `path` to fill; it becomes `path`, which may be an empty folder by now.
 
     Raises:
         UsageError: a link of another user leads there.

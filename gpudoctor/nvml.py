@@ -32,7 +32,7 @@ EVENT_REASONS = {1 << bit: name for bit, name in enumerate(_EVENT_REASONS)}
 
 
 def open_nvml(module_path: str | None = None) -> tuple[Gate | None, str]:
-    """Return the way to NVML, which is initialised; None and the reason, in one line, where there is none.
+    """Return the way to NVML, which is initialised; None and the reason, in one line, if there is none.
 
     module_path: the file of pynvml, for an environment that has none of its own.
     """

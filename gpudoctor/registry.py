@@ -27,7 +27,7 @@ CUDA_FAILS = (
 """What is found where programs cannot start CUDA: explained by whatever keeps them from the GPU."""
 
 DRIVER_FAILS = ("driver-missing", "driver-not-loaded", "driver-too-old")
-"""What is found where no driver answers: explained by whatever the driver is not needed for, or cannot reach."""
+"""What is found if no driver answers: explained by whatever the driver is not needed for, or cannot reach."""
 
 
 @record
@@ -35,10 +35,10 @@ class Check:
     """A registered check.
 
     sections: snapshot sections that it reads; an unknown one skips it.
-    optional: sections that it reads where they are known: its parameters with a default.
+    optional: sections that it reads if they are known: its parameters with a default.
     explains: ids of checks whose findings follow from this one's; they disappear when this one is fixed.
     origin: whose check it is: "gpudoctor", or a plugin.
-    broken: why it cannot be run: it stands for a plugin that cannot be loaded.
+    broken: why it cannot be run: it replaces a plugin that cannot be loaded.
     """
 
     id: str

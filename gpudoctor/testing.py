@@ -11,7 +11,7 @@ from gpudoctor.symptoms.tables import row_of
 
 
 def run_check(check_id: str, **sections: Any) -> CheckResult:
-    """Return how the check ends on a machine of which only `sections` are known.
+    """Return how the check ends on a machine with only `sections` known.
 
     Symptoms given by hand are those of a pasted report, unless they name the fact they were read from. One without a
     code has that of its row.

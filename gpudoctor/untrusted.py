@@ -76,7 +76,7 @@ def clean(text: str, limit: int | None = _SHOWN_CHARACTERS) -> str:
     return shown if len(cut) == len(text) else f"{shown}... ({len(text)} characters)"
 
 
-# What a value may be made of: words that are no keys, names of devices, and paths of which no folder is one.
+# What a value may be made of: words that are no keys, names of devices, and paths without a folder that is a key.
 _WORD = (
     r"[\w.+-]{0,20}|[a-z_]{1,40}|[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,5}|/?[a-z.-]{1,30}(?:/[a-z.-]{1,30}){1,5}|\*{3}"
     r"|(?:(?:GPU|MIG)-)*[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4,12}){4}(?:/\d{1,2}){0,2}"

@@ -60,7 +60,7 @@ def _adopt_orphans() -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that this one started, with theirs, in whatever session; none where /proc does not tell."""
+    """Return the processes that this one started, with theirs, in whatever session; none where /proc does not say."""
     found: list[int] = []
     with suppress(OSError):  # it has ended
         for thread in os.listdir(f"/proc/{pid}/task"):

@@ -38,7 +38,7 @@ def environment_options(command: Any) -> Any:
 
 
 def refuse_probing(interpreter: str | None, *, fast: bool) -> None:
-    """Refuse options that say how this machine is probed where a report is read instead.
+    """Refuse options that say how this machine is probed if a report is read instead.
 
     Raises:
         UsageError: there is one.

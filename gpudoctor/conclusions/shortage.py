@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpudoctor.model import Devices, Shortage, Symptom
 from gpudoctor.symptoms import Symptoms, group, of_kind
 
-# What a CUDA context takes besides the allocator, with room to spare: below it nothing is known of other processes.
+# What a CUDA context takes in addition to the allocator, with some reserve: below it other processes are unknown.
 CONTEXT_BYTES = 1.5 * 2**30
 SHARE = 0.1  # of the device: less than that is not what the job lacks
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}

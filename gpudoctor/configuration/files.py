@@ -33,7 +33,7 @@ class Source:
         return UsageError(f"{self.place(key, word)}: {message}")
 
     def place(self, key: str, word: str = "") -> str:
-        """Return file, line where it can be found, and key: "gpudoctor.toml line 3: select"."""
+        """Return file, line if it can be found, and key: "gpudoctor.toml line 3: select"."""
         line = self._line(key, word)
         return f"{self.name}{f' line {line}' if line else ''}: {key}"
 
@@ -48,7 +48,7 @@ class Source:
 
 
 def find_source(directory: str) -> Source | None:
-    """Return the first file with a configuration, going up from `directory`; None where there is none.
+    """Return the first file with a configuration, going up from `directory`; None if there is none.
 
     Raises:
         UsageError: a file that may hold it cannot be read, or other users can write to the one that holds it.
@@ -152,7 +152,7 @@ def _toml(text: str, name: str) -> dict[str, Any]:
 
 
 def _table(content: Mapping[str, Any], name: str, *steps: str) -> Mapping[str, Any] | None:
-    """Return the table at these steps; None where there is none. Raises UsageError: something else stands there."""
+    """Return the table at these steps; None if there is none. Raises UsageError: something else is there."""
     for step in steps:
         if step not in content:
             return None
@@ -163,5 +163,5 @@ def _table(content: Mapping[str, Any], name: str, *steps: str) -> Mapping[str, A
 
 
 def _title(text: str, pattern: str) -> int:
-    """Return the number of the first line that begins so, 1 where there is none."""
+    """Return the number of the first line that begins so, 1 if there is none."""
     return next((number for number, line in enumerate(text.splitlines(), 1) if re.match(pattern, line)), 1)

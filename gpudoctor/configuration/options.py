@@ -20,7 +20,7 @@ from gpudoctor.model.requirement import MachineRequirement
 class Configuration:
     """What a file says, paths made absolute.
 
-    file: its name as seen from the working directory; "" where there is none.
+    file: its name as seen from the working directory; "" if there is none.
     select: ids or families. ignore: check id → why it is left out, to be shown. severity: by check id.
     plugins: folder of further checks.
     source: the file itself, for messages on what is wrong with its names of checks.
@@ -40,7 +40,7 @@ class Configuration:
 
 
 def load_configuration(directory: str) -> Configuration:
-    """Return what the first file says that is found going up from `directory`; all empty where there is none.
+    """Return what the first file says that is found going up from `directory`; all empty if there is none.
 
     Raises:
         UsageError: it cannot be read, or a key or a value in it is misspelt; the message names file and key.

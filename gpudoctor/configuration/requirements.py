@@ -56,7 +56,7 @@ def _known_name(given: str, where: str) -> str:
 
 
 def _problem(name: Name, word: str, sign: str, value: str) -> str:
-    """Return what is wrong with operator and value, "" where nothing is."""
+    """Return what is wrong with operator and value, "" if nothing is."""
     if not sign and not value:
         return "" if name.bare else f"expected an operator and a value, as in {word}>={_EXAMPLES[name.value]}"
     if not name.value:
@@ -71,7 +71,7 @@ def _problem(name: Name, word: str, sign: str, value: str) -> str:
 
 
 def _read(kind: str, value: str) -> int | str | None:
-    """Return what the text of a value says; None where it does not fit the kind, or is empty."""
+    """Return what the text of a value says; None if it does not fit the kind, or is empty."""
     if kind == "count":
         return int(value) if re.fullmatch(r"\d{1,4}", value, re.ASCII) else None
     if kind == "size":
@@ -86,7 +86,7 @@ def _bytes(value: str) -> int | None:
 
 
 def _is_specifier(sign: str, value: str) -> bool:
-    """Return whether PEP 440 knows the comparison: "==2.4.*" is one, ">=2.4.*" is none."""
+    """Return whether PEP 440 knows the comparison: "==2.4.*" is one, ">=2.4.*" is not."""
     from packaging.specifiers import InvalidSpecifier, Specifier
 
     try:

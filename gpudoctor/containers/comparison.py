@@ -22,12 +22,12 @@ GENERATED = re.compile(r"/(?:build/(?:lib|bdist)[^/]*|[^/]+\.egg-info|__pycache_
 """What `pip install .` leaves in the folder of a project, with the times of the files that it was made of."""
 
 MAXIMUM_EXTRA = 200
-"""More files that no COPY brings are those of the base image, and are not looked into."""
+"""More files that no COPY copies are those of the base image, and are not looked into."""
 
 
 @record
 class Moment:
-    """When an instruction was carried out, as exactly as it is given: seconds since 1970.
+    """When an instruction ran, as exactly as it is given: seconds since 1970.
 
     built_at: when the last build ended, which may have taken the instruction out of the cache.
     """
@@ -47,7 +47,7 @@ class Difference:
 
     kind: "stale", "missing", "opaque" (another stage may have made it so), or "doubtful": a later instruction may have.
     there: the file of the image, None if it is missing.
-    otherwise: what a doubtful one is by the times, where the layer of the COPY is not read: "stale", "missing", "later"
+    otherwise: what a doubtful one is by the times, if the layer of the COPY is not read: "stale", "missing", "later"
         (the work of a later instruction, or of the other stage), or "" if unknown.
     """
 
@@ -62,7 +62,7 @@ class Difference:
 class CopyComparison:
     """How one COPY compares with the final files of the image, before its layer is asked.
 
-    extra: paths in the image that no COPY brings now and that are older than this one: it may have brought them.
+    extra: paths in the image that no COPY copies now and that are older than this one: it may have copied them.
     """
 
     traced: ResolvedCopy
@@ -105,7 +105,7 @@ class CopyComparison:
 
     @property
     def needs_layer(self) -> bool:
-        """Return whether the times do not tell either."""
+        """Return whether the times do not say either."""
         return bool(self.extra) or any(d.kind == "doubtful" and not d.otherwise for d in self.differences)
 
 
@@ -119,7 +119,7 @@ def compare_copy(
     """Return how the files of one COPY in the image differ from those of the context.
 
     files: of the image, by path.
-    copied: when the instruction was carried out; None if its history does not tell.
+    copied: when the instruction ran; None if its history does not say.
     known: paths that any COPY writes, of those also below the destinations that cannot be traced.
     """
     judge = _Judge(context, traced, copied)
@@ -209,7 +209,7 @@ class _Judge:
         )
 
     def difference(self, placed: CopiedFile, there: ImageFile | None) -> tuple[str, str]:
-        """Return the kind of the difference, "" for none, and what it is taken for where it is doubtful."""
+        """Return the kind of the difference, "" for none, and what it is taken for if it is doubtful."""
         if there is None:
             return self._missing(placed)
         if is_same(self._context, placed, there):
@@ -278,7 +278,7 @@ def _may_be_kept(placed: CopiedFile, there: ImageFile | None, *, by_buildkit: bo
 
 
 def _decided(context: BuildContext, item: Difference, layer: Mapping[str, ImageFile] | None) -> str:
-    """Return the kind of a difference, of a doubtful one by what the layer of the COPY itself holds; "" if unknown."""
+    """Return the kind of a difference, of a doubtful one by the content of the COPY's own layer; "" if unknown."""
     if item.kind != "doubtful" or layer is None:
         return item.kind if item.kind != "doubtful" else item.otherwise
     in_layer = layer.get(item.image_path)
@@ -290,7 +290,7 @@ def _decided(context: BuildContext, item: Difference, layer: Mapping[str, ImageF
 def _extra(
     traced: ResolvedCopy, files: Mapping[str, ImageFile], copied: Moment | None, known: frozenset[str]
 ) -> tuple[str, ...]:
-    """Return files below the copied folders, or of names that match a pattern, that no COPY brings now.
+    """Return files below the copied folders, or of names that match a pattern, that no COPY copies now.
 
     Only what is older than the copy can have come by it: what later instructions made is newer.
     """

@@ -1,4 +1,4 @@
-"""Compare one image with its Dockerfile and context: everything that the engine and the files tell about it."""
+"""Compare one image with its Dockerfile and context: everything that the engine and the files say about it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -47,7 +47,7 @@ def look_at_image(api: APIClient, image: str, plan: Plan, container: str | None 
 
 
 def _container(api: APIClient, facts: ImageFacts, name: str) -> dict[str, Any]:
-    """Return the fields of ProjectImage that tell of the container."""
+    """Return the fields of ProjectImage that describe the container."""
     from docker.errors import ImageNotFound
 
     container = look_at_container(api, name, facts.id, facts.plan.context, facts.plan.copies)
@@ -66,7 +66,7 @@ def _container(api: APIClient, facts: ImageFacts, name: str) -> dict[str, Any]:
 
 
 def _look_at_orphan(api: APIClient, container: RunningContainer, facts: ImageFacts) -> dict[str, Any]:
-    """Return the fields of ProjectImage that tell of a container whose image is gone: by its own files.
+    """Return the fields of ProjectImage that describe a container whose image is gone: by its own files.
 
     Engines with containerd's image store drop an image when a build gives its name to another one, while its container
     goes on. facts: of the image that has the name now.
@@ -112,7 +112,7 @@ def _older(
 
 
 def _told(api: APIClient, facts: ImageFacts, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of ProjectImage that tell of the image itself.
+    """Return the fields of ProjectImage that describe the image itself.
 
     config: of the container that runs it, or else its own: what is started, and how.
     """
@@ -154,7 +154,7 @@ def _told(api: APIClient, facts: ImageFacts, config: Mapping[str, Any]) -> dict[
 def _packages(
     facts: ImageFacts, files: Files, instructions: Sequence[CopiedFiles], config: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the fields of ProjectImage that tell of the Python packages in the image.
+    """Return the fields of ProjectImage that describe the Python packages in the image.
 
     config: of the container, or else of the image.
     """

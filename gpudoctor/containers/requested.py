@@ -22,14 +22,14 @@ from gpudoctor.model.record import record
 
 DOCKERFILE = "Dockerfile"
 MAXIMUM_SHOWN = 5
-"""Images that are named where one must be chosen."""
+"""Images that are named if one must be chosen."""
 
 
 @record
 class Subject:
     """One image or container to look at, with the build that should make it.
 
-    dockerfile_inline: its text, where it is in the compose file, which `dockerfile` is then.
+    dockerfile_inline: its text, if it is in the compose file, which `dockerfile` is then.
     other_contexts: local folders that COPY --from may name.
     """
 
@@ -105,7 +105,7 @@ def find_subjects(
 
 
 def _project(path: Path, environ: Mapping[str, str]) -> Project:
-    """Return the compose project, read here; by the compose command, which takes a second, where that is not enough."""
+    """Return the compose project, read here; by the compose command, which takes a second, if that is not enough."""
     try:
         return read_project(path, environ, command_seconds=0)
     except ValueError:

@@ -41,14 +41,14 @@ _DELETED = 2
 
 @record
 class _Mount:
-    """A file or folder that lies in the container: of the host, or a volume."""
+    """A file or folder that is in the container: of the host, or a volume."""
 
     destination: str
     source: str
     is_bind: bool
 
     def on_host(self, path: str) -> str:
-        """Return where the file at `path` of the container stands on this machine."""
+        """Return where the file at `path` of the container is on this machine."""
         return self.source if path == self.destination else f"{self.source}/{posixpath.relpath(path, self.destination)}"
 
 
@@ -93,7 +93,7 @@ def _mounts_of(about: Mapping[str, Any]) -> Iterator[_Mount]:
 
 
 def _covered_by_memory(about: Mapping[str, Any], placed: Mapping[str, CopiedFile]) -> Iterator[Mounted]:
-    """Yield the file systems in memory that lie over copied files, and so hide them.
+    """Yield the file systems in memory that cover copied files, and so hide them.
 
     Source: HostConfig.Tmpfs of the Docker Engine API; by `--mount` they stand among the mounts.
     """
@@ -130,9 +130,9 @@ class _Look:
     def modified(self, image: str, hidden: tuple[str, ...]) -> tuple[str, ...]:
         """Return the copied paths whose files were changed or deleted inside the container: in content, link or mode.
 
-        The engine's list of changes tells too much: a file that was only touched or copied up is in it.
+        The engine's list of changes is too long: it includes files that were only touched or copied up.
 
-        image: its own, which the engine may have lost. hidden: what mounts lie over.
+        image: its own, which the engine may have lost. hidden: what mounts cover.
         """
         kept = inspect_image(self._api, image)
         changes = {str(change.get("Path")): change.get("Kind") for change in self._api.diff(self._id) or ()}
@@ -150,7 +150,7 @@ class _Look:
             return {path for path in paths if not _is_alike(image, self._files, path)}
 
     def concerns(self, mount: _Mount) -> bool:
-        """Return whether the mount lies over a copied file, or shows the context."""
+        """Return whether the mount covers a copied file, or shows the context."""
         return self._shows_context(mount) or any(is_below(path, (mount.destination,)) for path in self._placed)
 
     def _shows_context(self, mount: _Mount) -> bool:
@@ -159,8 +159,8 @@ class _Look:
     def mounted(self, mount: _Mount, others: Sequence[_Mount], code: frozenset[str] | None, pid: int) -> Mounted:
         """Return the facts about one mount.
 
-        others: all of them; where one lies in another, the inner one counts.
-        code: the mounted Python files that the process `pid` can have read; None if nobody can tell.
+        others: all of them; if one is in another, the inner one counts.
+        code: the mounted Python files that the process `pid` can have read; None if that cannot be determined.
         """
         here = (mount.destination,)
         inner = tuple(m.destination for m in others if m.destination not in here and is_below(m.destination, here))
@@ -203,7 +203,7 @@ def _is_alike(image: ContainerFiles, container: ContainerFiles, path: str) -> bo
 def _is_replaced(mount: _Mount, pid: int) -> bool | None:
     """Return whether a single mounted file is another one than that at its source by now; None if unknown.
 
-    The engine shows the new file; only the kernel tells what the process sees.
+    The engine shows the new file; only the kernel knows what the process sees.
     """
     deleted = _is_deleted(pid, mount.destination) if os.path.isfile(mount.source) else None
     if not deleted:
@@ -226,7 +226,7 @@ def _code_in(source: str, code: frozenset[str] | None) -> Iterable[str]:
 
 
 def _newest(paths: Iterable[str]) -> tuple[float, str] | None:
-    """Return when the newest of the files was written, and its path: by its mtime, for its ctime tells less."""
+    """Return when the newest of the files was written, and its path: by its mtime, because its ctime says less."""
     times = []
     for path in paths:
         with suppress(OSError):
@@ -244,7 +244,7 @@ def _code_below(folder: str) -> Iterator[str]:
 def _is_deleted(pid: int, destination: str) -> bool | None:
     """Return whether the kernel calls what is mounted at `destination` deleted; None if it cannot be asked.
 
-    Source: proc_pid_mountinfo(5), of which the fourth field is the mount's root and the fifth its place, with octal
+    Source: proc_pid_mountinfo(5): the fourth field is the mount's root and the fifth its place, with octal
     escapes: \\040 is a space.
     """
     try:

@@ -38,7 +38,7 @@ DOCKERFILE = "Dockerfile"
 LOG_LINES = 200
 LARGEST_LOG_BYTES = 256 << 10
 KINDS = ("container-", "shm-", "memlock-", "libcuda-not-found-by-container")
-"""Beginnings of the failure messages that tell of a container's start or of its GPU."""
+"""Beginnings of the failure messages that are about a container's start or its GPU."""
 
 
 def look_at_setups(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -208,7 +208,7 @@ class _Look:
 
 
 def recognised(text: str) -> tuple[Symptom, ...]:
-    """Return the failure messages in `text` that tell of a container's start or of its GPU."""
+    """Return the failure messages in `text` that are about a container's start or its GPU."""
     if not text.strip():
         return ()
     from gpudoctor.symptoms.matching import recognise

@@ -106,7 +106,7 @@ def last_toolkit(capability: ComputeCapability) -> CudaVersion | None:
 
 
 def first_toolkit(capability: ComputeCapability) -> CudaVersion | None:
-    """Return the first CUDA toolkit that compiles for the device; None where it is not verified."""
+    """Return the first CUDA toolkit that compiles for the device; None if it is not verified."""
     row = features(capability)
     return row.first_toolkit if row is not None else None
 
@@ -146,7 +146,7 @@ def bf16_support(capability: ComputeCapability) -> str | None:
 
 
 def has_tensor_cores(device: Device, table: Features | None) -> bool | None:
-    """Return whether the device has tensor cores; None where that is not known.
+    """Return whether the device has tensor cores; None if that is not known.
 
     table: what its compute capability has in general.
     """

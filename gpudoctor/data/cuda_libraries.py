@@ -10,7 +10,7 @@ from gpudoctor.model import CudaVersion, PackageVersion
 
 _ALWAYS_SUFFIXED = ("nvidia-nccl", "nvidia-cusparselt", "nvidia-cudnn", "nvidia-nvshmem")
 
-# CUDA major version by library and number in its name, where the two differ.
+# CUDA major version by library and number in its name, if the two differ.
 # Source: sonames in the wheels of CUDA 11.8, 12.9 and 13.0.
 _MAJORS = {("cufft", 10): 11, ("cufft", 11): 12, ("cufft", 12): 13}
 _SHARED = ("curand", "cusolver", "cudnn")  # one number for several CUDA versions, which one of them has too

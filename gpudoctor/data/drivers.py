@@ -16,7 +16,7 @@ _NUMBERS_PER_BRANCH = 5
 
 
 def minimum_driver(cuda: CudaVersion, os: str | None = "linux") -> DriverVersion | None:
-    """Return the oldest driver that runs programs built with `cuda`; None where the table does not know.
+    """Return the oldest driver that runs programs built with `cuda`; None if the table does not know.
 
     From CUDA 11 on, minor-version compatibility makes this one version for the whole major (13.x: 580); for older
     ones it is the driver of the toolkit itself.
@@ -37,7 +37,7 @@ def supported_cuda(driver: DriverVersion) -> CudaVersion | None:
 
 @functools.cache
 def driver_can_run(driver: DriverVersion, cuda: CudaVersion, os: str | None = "linux") -> bool | None:
-    """Return whether `driver` runs programs built with `cuda`; None where the table does not know.
+    """Return whether `driver` runs programs built with `cuda`; None if the table does not know.
 
     The CUDA number that nvidia-smi prints is no ceiling: within a major from 11 on, minor-version compatibility
     holds, and every driver runs what older ones run. The forward-compatibility package is left out.
@@ -59,7 +59,7 @@ def offered_cuda_can_run(offered: CudaVersion, cuda: CudaVersion) -> bool:
 
 
 def driver_for(cuda: CudaVersion, os: str | None = "linux") -> DriverVersion | None:
-    """Return the driver that corresponds to the first release of the toolkit `cuda`; None where it is not verified."""
+    """Return the driver that corresponds to the first release of the toolkit `cuda`; None if it is not verified."""
     column = "windows" if os == "windows" else "linux"
     drivers = [row[column] for row in load_table("drivers")["toolkits"] if row["cuda"] == str(cuda) and row[column]]
     return min(map(DriverVersion.parse, drivers), default=None)
@@ -84,7 +84,7 @@ def old_torch_cuda(release: str) -> CudaVersion | None:
 
 
 def first_driver(capability: ComputeCapability) -> DriverVersion | None:
-    """Return the oldest driver that can know devices of this compute capability; None where that is not verified.
+    """Return the oldest driver that can know devices of this compute capability; None if that is not verified.
 
     It is the driver of the first CUDA toolkit that compiles for them, of whose branch the first ones were too.
     """
@@ -101,7 +101,7 @@ def packaged_driver(distribution: str | None, version: str | None) -> DriverVers
 
 
 def end_of_life(driver: DriverVersion) -> "datetime.date | None":
-    """Return the last day of support of the driver's branch; None where no date was published or verified."""
+    """Return the last day of support of the driver's branch; None if no date was published or verified."""
     import datetime
 
     row = _branch_rows().get(driver.branch)

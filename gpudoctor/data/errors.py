@@ -38,7 +38,7 @@ class XidMeaning:
 
 
 def xid_meaning(number: int) -> XidMeaning | None:
-    """Return what an Xid means; None where the catalogue has none."""
+    """Return what an Xid means; None if the catalogue has none."""
     return _xids().get(number)
 
 
@@ -49,7 +49,7 @@ def xid_label(number: int) -> str:
 
 
 def xid_cause(xid: Xid) -> Xid:
-    """Return the error of which this one says that it is a consequence; itself if it names none."""
+    """Return the error that this one names as its cause; itself if it names none."""
     named = re.search(r"previous Xid (\d{1,3})\b", xid.text) if xid.number == CHANNEL_ENDED else None
     return replace(xid, number=int(named[1])) if named else xid
 

@@ -18,7 +18,7 @@ _OF_ALL = ("nvidia", "geforce", "tesla", "quadro", "corporation", "grid", "nvgpu
 
 
 def capability_of(name: str | None = None, pci_device_id: str | None = None) -> ComputeCapability | None:
-    """Return the compute capability of a product by its name or PCI device id; None where the table does not know.
+    """Return the compute capability of a product by its name or PCI device id; None if the table does not know.
 
     name: as NVML or a report prints it; "NVIDIA", "GeForce", "Tesla" and a form factor may be there or not.
     pci_device_id: four hex digits, such as "2684"; it wins over the name.

@@ -1,4 +1,4 @@
-"""The tables as they lie beside this file: JSON, read once, on first use."""
+"""The tables next to this file: JSON, read once, on first use."""
 
 import functools
 import os.path

@@ -20,7 +20,7 @@ class TorchRelease:
     versions: every patch version, oldest first.
     pythons: platform → Python versions with a wheel ("3.13", "3.13t" for free-threaded).
     default: platform → the build that PyPI carries: "cu130" or "cpu".
-    last_with: Python version → the last patch version with wheels for it, where that is not the newest.
+    last_with: Python version → the last patch version with wheels for it, if that is not the newest.
     """
 
     release: str
@@ -36,7 +36,7 @@ class TorchBuild:
 
     version: the newest patch version.
     architectures: machine code inside, on Linux x86_64; `platform_architectures` has the others.
-    available: None where only a build script names it and no index was seen with it.
+    available: None if only a build script names it and no index was seen with it.
     minimum_glibc: (2, 28), by the manylinux tag of the wheels.
     """
 

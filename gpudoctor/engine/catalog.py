@@ -45,7 +45,7 @@ def _load_own_checks() -> None:
 
 
 def _load(plugin: Plugin) -> Iterator[Check]:
-    """Register the checks of `plugin`; where that fails none of them, and yield the check that says so."""
+    """Register the checks of `plugin`. If that fails, register none, and yield the check that says so."""
     before = dict(registered)
     try:
         plugin.load()
@@ -84,7 +84,7 @@ def _broken(plugin: Plugin, why: str) -> Check:
 
 
 def select(checks: Sequence[Check], names: Iterable[str]) -> tuple[Check, ...]:
-    """Return the checks that `names`, ids or families, stand for; all of them where no name is given.
+    """Return the checks that `names`, ids or families, select; all of them if no name is given.
 
     Plugins that cannot be loaded always stay: what they would have checked is not known.
 

@@ -27,7 +27,7 @@ FOR_FIXES = {"system", "python", "driver", "devices", "torch", "environment"}
 
 @record
 class Rules:
-    """What a run is held to, besides which checks it runs.
+    """The rules of a run, in addition to which checks it runs.
 
     requirements: what the user asks of the machine; each is judged, whatever checks are selected.
     severities: check id → severity that its findings have.
@@ -53,8 +53,8 @@ def check_host(
 ) -> Report:
     """Return the report on `host`.
 
-    names: ids or families of the checks to run, all of them where there is none.
-    ignored: those to leave out, with a reason each where it is a mapping.
+    names: ids or families of the checks to run, all of them if there is none.
+    ignored: those to leave out, with a reason for each if it is a mapping.
 
     Raises:
         UsageError: a name is neither an id nor a family.
@@ -72,12 +72,12 @@ def check_files(
     ignored: Iterable[str] | Mapping[str, str] = (),
     rules: Rules | None = None,
 ) -> Report:
-    """Return the report on the machine that the texts in `files` tell of; "-" is standard input.
+    """Return the report on the machine that the texts in `files` describe; "-" is standard input.
 
     names, ignored: as for `check_host`.
 
     Raises:
-        UsageError: a name is neither an id nor a family, or a file holds no text that can be read.
+        UsageError: a name is neither an id nor a family, or a file contains no text that can be read.
     """
     from gpudoctor.engine.runner import run_checks
     from gpudoctor.readers.report import read_files

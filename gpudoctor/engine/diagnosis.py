@@ -14,7 +14,7 @@ def diagnose(
 
     A finding that another one explains gets `caused_by`, becomes `INFO` (one fault is one error) and stands right
     after its cause, which takes over the severity. An unmet requirement stays an error there. Causes are ordered by
-    severity, then by how deep their family lies: driver before torch.
+    severity, then by the depth of their family: driver before torch.
 
     severities: check id → severity that its findings have by the user's choice, whatever follows from them.
     """

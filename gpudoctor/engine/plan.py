@@ -92,9 +92,9 @@ def _images(request: ImageRequest, configuration: Configuration) -> ImageRequest
 
 
 def _with_ids(configuration: Configuration, *, plugins: bool) -> Configuration:
-    """Return the configuration with ids for the families in `ignore`. A family holds no requirement back.
+    """Return the configuration with ids for the families in `ignore`. A family does not remove a requirement.
 
-    The catalog is loaded only where a check is named.
+    The catalog is loaded only if a check is named.
 
     Raises:
         UsageError: a check that is named does not exist.

@@ -24,7 +24,7 @@ class Plugin:
 
     name: as its entry point or its file is called.
     module: to import by name.
-    file: to run as that module, where it is in no package.
+    file: to run as that module, if it is in no package.
     """
 
     name: str

@@ -20,7 +20,7 @@ _VERSIONS = (CudaVersion, DriverVersion, ComputeCapability, PackageVersion)
 
 @cache
 def json_beside(module_file: str, name: str) -> Any:
-    """Return what is in the file `name`.json beside a module, which gives its `__file__`: read once, on first use."""
+    """Return what is in the file `name`.json next to a module, which gives its `__file__`: read once, on first use."""
     with open(os.path.join(os.path.dirname(module_file), f"{name}.json"), encoding="utf-8") as file:
         return json.load(file)
 

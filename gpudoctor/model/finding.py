@@ -44,7 +44,7 @@ class Remedy:
     """One way to mend a finding.
 
     commands: ready to paste, in order, quoted for the shell of the machine diagnosed; the last one verifies.
-    needs: what the user must have or do besides: "root", "restart" (of the program or service), "reboot".
+    needs: what the user must also have or do: "root", "restart" (of the program or service), "reboot".
     """
 
     summary: str
@@ -106,7 +106,7 @@ class Finding:
     def of(
         cls, severity: Severity, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any
     ) -> Finding:
-        """Return a finding with this severity. fixes: None stands for one that does not apply."""
+        """Return a finding with this severity. fixes: None is one that does not apply."""
         applicable = tuple(fix for fix in fixes if fix is not None)
         return cls(severity=severity, summary=summary, subject=subject, facts=tuple(facts), fixes=applicable, **more)
 
@@ -130,7 +130,7 @@ class Finding:
 class CheckResult:
     """How one check ended, with what it found or why it was skipped.
 
-    applicable: False where it was skipped because its question does not arise on this machine.
+    applicable: False if it was skipped because its question does not arise on this machine.
     """
 
     check_id: str

@@ -1,4 +1,4 @@
-"""The facts about images beside the project that they are built from. `None` means unknown, never none."""
+"""The facts about images and the project that they are built from. `None` means unknown, never none."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class CopiedFiles:
     changed_later: Annotated[tuple[str, ...], Fact("paths in the image that a later instruction wrote or removed")] = ()
     ignored: Annotated[tuple[str, ...], Fact("paths in the context that .dockerignore leaves out")] = ()
     empty_patterns: Annotated[tuple[str, ...], Fact("sources with a wildcard that match nothing")] = ()
-    opaque: Annotated[str, Fact("why its files cannot be traced to the context; empty where they can")] = ""
-    unknown: Annotated[str, Fact("why it could not be compared; empty where it was")] = ""
+    opaque: Annotated[str, Fact("why its files cannot be traced to the context; empty if they can")] = ""
+    unknown: Annotated[str, Fact("why it could not be compared; empty if it was")] = ""
     newest_change_at: Annotated[float | None, Fact("when the newest of the stale and missing files changed", "s")] = (
         None
     )
@@ -38,7 +38,7 @@ class CopiedFiles:
 
 @record
 class Mounted:
-    """A mount of a container that lies over a path which the image copies files to."""
+    """A container mount that covers a path to which the image copies files."""
 
     destination: str
     stale: Annotated[tuple[str, ...], Fact("paths in the context that it shows with another content")] = ()
@@ -71,12 +71,12 @@ class UnmetRequirement:
 
     requirement: str
     file: Annotated[str, Fact("of the context, that names it")]
-    installed: Annotated[str, Fact("version in the image; empty where it is not installed")]
+    installed: Annotated[str, Fact("version in the image; empty if it is not installed")]
 
 
 @record
 class ProjectImage:
-    """An image beside the Dockerfile and the context that it should be built from."""
+    """An image, and the Dockerfile and the context that it should be built from."""
 
     image: str
     dockerfile: str = ""
@@ -85,7 +85,7 @@ class ProjectImage:
     service: Annotated[str | None, Fact("of the compose file")] = None
     asked_for: Annotated[bool, Fact("it was named on the command line")] = False
     engine_address: Annotated[
-        str | None, Fact("of its engine, where the docker command line would not go there by itself")
+        str | None, Fact("of its engine, if the docker command line would not go there by itself")
     ] = None
     by_podman_alone: Annotated[bool, Fact("its engine is Podman, and there is no docker command line")] = False
     image_id: str | None = None
@@ -108,13 +108,13 @@ class ProjectImage:
     ] = ()
     possibly_shadowing_packages: Annotated[
         tuple[str, ...],
-        Fact("older installed copies, of which the command does not tell whether it imports them: paths in the image"),
+        Fact("older installed copies, of which the command does not show whether it imports them: paths in the image"),
     ] = ()
     container: RunningContainer | None = None
     container_instructions: Annotated[
-        tuple[CopiedFiles, ...], Fact("the same of the image that the container runs, where it is another one")
+        tuple[CopiedFiles, ...], Fact("the same of the image that the container runs, if it is another one")
     ] = ()
     container_fits: Annotated[
-        bool | None, Fact("the image that the container runs is built from this Dockerfile, where it is another one")
+        bool | None, Fact("the image that the container runs is built from this Dockerfile, if it is another one")
     ] = None
-    unknown: Annotated[str, Fact("why it could not be looked at; empty where it was")] = ""
+    unknown: Annotated[str, Fact("why it could not be looked at; empty if it was")] = ""

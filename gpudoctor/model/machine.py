@@ -19,7 +19,7 @@ class PciGpu:
     address: str
     vendor: Annotated[str, Fact('"nvidia", "amd", "intel" or the vendor id in hex')]
     device_id: Annotated[str, Fact('PCI device id, four upper-case hex digits: "2684"')]
-    name: Annotated[str, Fact("product name by the PCI id; empty where the table does not know it")] = ""
+    name: Annotated[str, Fact("product name by the PCI id; empty if the table does not know it")] = ""
     bound_driver: Annotated[str, Fact('kernel driver bound to it: "nvidia", "nouveau", "vfio-pci"; empty for none')] = (
         ""
     )
@@ -43,7 +43,7 @@ class System:
     )
     distribution_name: Annotated[str | None, Fact("PRETTY_NAME of os-release", source="/etc/os-release")] = None
     glibc: Annotated[
-        str | None, Fact("version of glibc; empty where the C library is another (musl)", source="confstr")
+        str | None, Fact("version of glibc; empty if the C library is another (musl)", source="confstr")
     ] = None
     wsl: Annotated[int | None, Fact("1 or 2 inside WSL, 0 outside", source="/proc/version")] = None
     container: Annotated[
@@ -158,9 +158,7 @@ class Driver:
     ] = None
     fabric_manager_version: Annotated[DriverVersion | None, Fact("version of the fabric manager installed")] = None
     nvswitches: Annotated[int | None, Fact("NVSwitch bridges on the PCI bus", source="/sys/bus/pci/devices")] = None
-    xids: Annotated[tuple[Xid, ...] | None, Fact("recent Xid errors; unknown where the kernel log is not readable")] = (
-        None
-    )
+    xids: Annotated[tuple[Xid, ...] | None, Fact("recent Xid errors; unknown if the kernel log is not readable")] = None
     kernel_messages: Annotated[tuple[str, ...] | None, Fact("last lines of the driver (NVRM) in the kernel log")] = None
 
     @property
@@ -225,7 +223,7 @@ class Device:
     clock_sm_max_mhz: Annotated[int | None, Fact("highest SM clock", "MHz")] = None
     throttle_reasons: Annotated[
         tuple[str, ...] | None,
-        Fact("why clocks are held: NVML's clocks event reasons in lower case: gpu_idle, hw_slowdown"),
+        Fact("why clocks are lowered: NVML's clocks event reasons in lower case: gpu_idle, hw_slowdown"),
     ] = None
     performance_state: Annotated[int | None, Fact("0 (highest) to 15")] = None
     utilization_percent: Annotated[int | None, Fact("share of the last second in which a kernel ran", "percent")] = None
@@ -242,7 +240,7 @@ class Device:
     remapped_rows_failed: Annotated[bool | None, Fact("a row could not be remapped: the device must be replaced")] = (
         None
     )
-    mig_enabled: Annotated[bool | None, Fact("MIG mode is on; unknown or False where the device has none")] = None
+    mig_enabled: Annotated[bool | None, Fact("MIG mode is on; unknown or False if the device has none")] = None
     mig_uuids: Annotated[tuple[str, ...] | None, Fact("MIG devices that exist on it")] = None
     persistence_enabled: bool | None = None
     compute_mode: Annotated[str | None, Fact('"default", "exclusive-process" or "prohibited"')] = None

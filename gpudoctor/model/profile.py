@@ -24,7 +24,7 @@ class Profile:
     max_batch_size: Annotated[int | None, Fact("largest batch that is safe in memory")]
     workload: Annotated[str, Fact("what was tuned, as it is named on the command line")]
     fingerprint: Annotated[str, Fact("device, memory, driver, torch and cupy: what makes the profile stale")]
-    mode: Annotated[str, Fact('"training" or "inference"; empty where it is the user\'s own')] = ""
+    mode: Annotated[str, Fact('"training" or "inference"; empty if it is the user\'s own')] = ""
     created_at: Annotated[str, Fact("UTC time in ISO 8601")] = ""
     throughput: Annotated[float | None, Fact("samples per second that were measured")] = None
     unit: Annotated[str, Fact('unit of the throughput: "samples/s"')] = ""

@@ -1,4 +1,4 @@
-"""The one kind of class that holds facts, and what is said of a fact beside its value."""
+"""The one kind of class that has facts, and what describes a fact in addition to its value."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Fact(NamedTuple):
 
 
 def fact_of(record: type[Any], field: str) -> Fact | None:
-    """Return what is said of the field of a record; None where nothing is."""
+    """Return what is said of the field of a record; None if nothing is."""
     annotation = getattr(record, "__annotations__", {}).get(field)
     if annotation is None:
         return None

@@ -35,7 +35,7 @@ class MachineRequirement:
 class Judgement:
     """Whether one requirement is met.
 
-    met: None where what it asks for is not known, which is not met either.
+    met: None if what it asks for is not known, which is not met either.
     found: what is there instead, or why it is unknown, to follow "..., and": "NVIDIA L4 has 22.49 GiB".
     facts: dotted paths of what it rests on. faults: ids of checks that find the same fault.
     """

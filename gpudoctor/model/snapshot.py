@@ -1,7 +1,7 @@
 """The facts about one machine: what probes gather, what checks decide from, what a snapshot file holds.
 
 `None` means unknown, never none: a known absence has a value of its own (`""`, `()`, `False`, `build="cpu"`).
-Why a whole section is unknown stands in its `ProbeReport`.
+A section's `ProbeReport` says why the whole section is unknown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ProbeReport:
     detail: Annotated[str, Fact("why it failed, with the last lines of its standard error")] = ""
     seconds: Annotated[float, Fact("how long it took until its answer or its end; 0 if nothing measured it")] = 0.0
     facts: Annotated[
-        tuple[str, ...], Fact('which facts of the section it gave, where only some are its own: "cuda_version"')
+        tuple[str, ...], Fact('which facts of the section it gave, if only some are its own: "cuda_version"')
     ] = ()
 
 

@@ -110,7 +110,7 @@ class Python:
 
 @record
 class Torch:
-    """PyTorch as it lies on disk, read without importing it."""
+    """PyTorch as it is on disk, read without importing it."""
 
     installed: Annotated[bool | None, Fact("a distribution or package torch is there")] = None
     version: Annotated[PackageVersion | None, Fact("torch.__version__", source="torch/version.py")] = None
@@ -150,7 +150,7 @@ class PrecisionResult:
 
 @record
 class TorchRuntime:
-    """What PyTorch answered when it was imported in a process of its own."""
+    """What PyTorch answered when it was imported in its own process."""
 
     import_error: Annotated[
         str | None, Fact("last line of the import's traceback; empty when it worked", source="import torch")
@@ -194,7 +194,7 @@ class TorchRuntime:
 
 @record
 class Cupy:
-    """CuPy as it lies on disk, read without importing it."""
+    """CuPy as it is on disk, read without importing it."""
 
     distributions: Annotated[
         tuple[Package, ...] | None, Fact("every installed CuPy distribution; () for none", source="package metadata")
@@ -227,7 +227,7 @@ class LibraryCall:
 
 @record
 class CupyRuntime:
-    """What CuPy answered when it was imported in a process of its own."""
+    """What CuPy answered when it was imported in its own process."""
 
     import_error: Annotated[
         str | None, Fact("last line of the import's traceback; empty when it worked", source="import cupy")
@@ -242,7 +242,7 @@ class CupyRuntime:
     ] = None
     local_cuda_version: Annotated[
         CudaVersion | None,
-        Fact("CUDA runtime that the loader finds, beside the one in CuPy", source="cupy.show_config()"),
+        Fact("CUDA runtime that the loader finds, in addition to the one in CuPy", source="cupy.show_config()"),
     ] = None
     nvrtc_version: Annotated[CudaVersion | None, Fact("NVRTC that it loaded", source="nvrtc.getVersion")] = None
     nvrtc_architectures: Annotated[
@@ -274,9 +274,9 @@ class CupyRuntime:
 
 @record
 class Container:
-    """The container engines on this machine, as files tell without asking an engine, and how a container was started.
+    """The container engines on this machine, as files describe them, and how a container was started.
 
-    How one was started only a pasted report tells: its command, its compose file or its Dockerfile.
+    Only a pasted report shows how one was started: its command, its compose file or its Dockerfile.
     """
 
     docker_installed: Annotated[bool | None, Fact("a docker command is on PATH")] = None
@@ -300,7 +300,7 @@ class Container:
     ] = None
     gpus_requested: Annotated[
         bool | None,
-        Fact("the command or compose file that started it asks for GPUs; False where it is whole and does not"),
+        Fact("the command or compose file that started it asks for GPUs; False if it is whole and does not"),
     ] = None
     arguments: Annotated[
         tuple[str, ...] | None, Fact("arguments of `docker run` that started it, if a shell takes them as they are")
@@ -326,7 +326,7 @@ class Environment:
     )
 
     def get(self, name: str) -> str | None:
-        """Return the variable's value, None where it is unset."""
+        """Return the variable's value, None if it is unset."""
         return self.variables.get(name)
 
 

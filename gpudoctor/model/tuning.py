@@ -24,7 +24,7 @@ COMPLEX_PRECISIONS = ("complex128", "complex64")
 
 @record
 class Settings:
-    """How to run beside precision and batch size. Trials run under the first five, the rest is for the program."""
+    """How to run, in addition to precision and batch size. Trials use the first five, the program uses the rest."""
 
     channels_last: bool = False
     cudnn_benchmark: bool = False
@@ -54,7 +54,7 @@ class Conditions:
     clock_mhz: Annotated[int | None, Fact("clock of the multiprocessors at the end", "MHz", "NVML")] = None
     power_watts: float | None = None
     temperature_celsius: int | None = None
-    throttle_reasons: Annotated[tuple[str, ...] | None, Fact("why the clocks were held down", source="NVML")] = None
+    throttle_reasons: Annotated[tuple[str, ...] | None, Fact("why the clocks were lowered", source="NVML")] = None
     foreign_memory_bytes: Annotated[int | None, Fact("device memory that other processes hold", "bytes", "NVML")] = None
 
 
@@ -63,14 +63,14 @@ class Measurement:
     """How one trial went. Raw times are kept; statistics are properties."""
 
     precision: str
-    batch_size: Annotated[int, Fact("0 where the precision was not tried at any")]
+    batch_size: Annotated[int, Fact("0 if the precision was not tried at any")]
     settings: Settings = Settings()
     status: Annotated[str, Fact('"ok", "out-of-memory", "numerics" or "unsupported"')] = OK
     detail: Annotated[str, Fact("why it is not ok, in one line")] = ""
     traceback: Annotated[str, Fact("of the user's code, if it failed only above a batch size")] = ""
     step_seconds: Annotated[tuple[float, ...], Fact("each timed step, warm-up left out", "seconds")] = ()
     warmup_seconds: Annotated[tuple[float, ...], Fact("each step before them", "seconds")] = ()
-    samples_per_step: Annotated[int, Fact("samples of one step; the batch size where the workload says nothing")] = 0
+    samples_per_step: Annotated[int, Fact("samples of one step; the batch size if the workload says nothing")] = 0
     unit: str = "samples/s"
     peak_memory_bytes: Annotated[int | None, Fact("highest allocated memory of a full step", "bytes")] = None
     resident_memory_bytes: Annotated[int | None, Fact("allocated memory between two steps, batch freed", "bytes")] = (
@@ -87,12 +87,12 @@ class Measurement:
 
     @property
     def step_median_seconds(self) -> float | None:
-        """Return the median of the timed steps; None where nothing was timed."""
+        """Return the median of the timed steps; None if nothing was timed."""
         return statistics.median(self.step_seconds) if self.step_seconds else None
 
     @property
     def throughput(self) -> float | None:
-        """Return samples per second of the median step; None where it did not run."""
+        """Return samples per second of the median step; None if it did not run."""
         median = self.step_median_seconds
         return self.samples_per_step / median if median and self.status == OK else None
 
@@ -114,7 +114,7 @@ class Numerics:
     """How far one precision is from the reference, and whether that is safe."""
 
     precision: str
-    reference: Annotated[str, Fact('"fp64", or "fp32" where the workload is too large for it')]
+    reference: Annotated[str, Fact('"fp64", or "fp32" if the workload is too large for it')]
     passed: bool
     reason: Annotated[str, Fact("why it did not pass, in one line")] = ""
     output_error: Annotated[float | None, Fact("relative error of the outputs, norm over norm")] = None
@@ -190,10 +190,10 @@ class TunedWorkload:
     """The work that was measured."""
 
     name: str
-    mode: Annotated[str, Fact('"training" or "inference"; empty where it is the user\'s own')] = ""
+    mode: Annotated[str, Fact('"training" or "inference"; empty if it is the user\'s own')] = ""
     unit: str = "samples/s"
     sample_bytes: Annotated[int | None, Fact("one sample as it comes from the host", "bytes")] = None
-    dataset_size: Annotated[int | None, Fact("samples of the user's data set, where told")] = None
+    dataset_size: Annotated[int | None, Fact("samples of the user's data set, if given")] = None
 
     @property
     def dataset_bytes(self) -> int | None:
@@ -231,7 +231,7 @@ class Recommendation:
 
     @property
     def speedup(self) -> float | None:
-        """Return how many times the throughput of the baseline; None where there is none, or it is the same."""
+        """Return how many times the throughput of the baseline; None if there is none, or it is the same."""
         baseline = self.baseline
         if baseline is None or not baseline.throughput:
             return None
@@ -245,7 +245,7 @@ class SettingTrial:
 
     name: Annotated[str, Fact('"channels_last", "cudnn_benchmark", "allocator", "threads=4", "compile"')]
     measurement: Measurement
-    gain: Annotated[float | None, Fact("of throughput, as a share; None where it did not run")]
+    gain: Annotated[float | None, Fact("of throughput, as a share; None if it did not run")]
     kept: bool
     why: str
 

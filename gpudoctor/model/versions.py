@@ -83,7 +83,7 @@ class ComputeCapability(NamedTuple):
         """Return the capability in "8.6", "sm_86", "compute_120" or "sm_90a".
 
         Raises:
-            ValueError: the text holds none.
+            ValueError: the text contains none.
         """
         match = re.fullmatch(r"\s*(?:(\d{1,2})\.(\d)|(?:sm_|compute_)(\d{1,2})(\d)[af]?)\s*", text)
         if match is None:

@@ -15,7 +15,7 @@ _RECORD = r"([a-z0-9_][a-z0-9_.-]{0,98}?)-([A-Za-z0-9.!+_]{1,64})-([A-Za-z0-9._+
 
 
 class CondaRecord(NamedTuple):
-    """A package that conda installed, with the build string that tells its variant."""
+    """A package that conda installed, with the build string that says its variant."""
 
     name: str
     version: str
@@ -23,7 +23,7 @@ class CondaRecord(NamedTuple):
 
 
 def parse_conda_record(text: str) -> CondaRecord | None:
-    """Return the record in "pytorch-2.5.1-cuda126_py312h_0", None where the text is none.
+    """Return the record in "pytorch-2.5.1-cuda126_py312h_0", None if the text is none.
 
     Source: conda's distribution strings; neither version nor build may hold a hyphen.
     """
@@ -32,7 +32,7 @@ def parse_conda_record(text: str) -> CondaRecord | None:
 
 
 def torch_record(records: Iterable[CondaRecord]) -> CondaRecord | None:
-    """Return conda's package of PyTorch itself, None where it has none."""
+    """Return conda's package of PyTorch itself, None if it has none."""
     return next((record for record in records if record.name == "pytorch"), None)
 
 
@@ -50,7 +50,7 @@ def is_cpu_only(records: Iterable[CondaRecord]) -> bool:
 
 
 def cuda_major(records: Iterable[CondaRecord]) -> int | None:
-    """Return the CUDA major version that conda's packages are for, None where no package tells."""
+    """Return the CUDA major version that conda's packages are for, None if no package says."""
     versions = {record.name: record.version for record in records}
     text = versions.get("cuda-version") or versions.get("cudatoolkit") or ""
     match = re.match(r"(\d{1,2})(?:\.|$)", text)
@@ -84,7 +84,7 @@ def parse_conda_environment(text: str, source: str, platform: Mapping[str, str])
 
 
 def parse_match_spec(spec: str, source: str) -> Requirement | None:
-    """Return what conda's "conda-forge::pytorch=2.1=*cuda*" asks for; None where the text is no such thing."""
+    """Return what conda's "conda-forge::pytorch=2.1=*cuda*" asks for; None if the text is no such thing."""
     match = re.fullmatch(_SPEC, re.sub(r"\[.*\]$", "", spec.strip()))
     name = normalise(match[1]) if match else ""
     if match is None or name in _NOT_DISTRIBUTIONS:

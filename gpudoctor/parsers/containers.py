@@ -163,7 +163,7 @@ def variables_of(environment: Sequence[str] | None) -> dict[str, str]:
 
 
 def _memlock(limits: Any) -> int | None:
-    """Return the soft limit; 0 for unlimited, None where the engine's default holds, which it does not tell."""
+    """Return the soft limit; 0 for unlimited, None if the engine's default holds, which it does not say."""
     found = [limit.get("Soft") for limit in limits or () if limit.get("Name") == "memlock"]
     return max(found[0], 0) if found and isinstance(found[0], int) else None
 
@@ -177,5 +177,5 @@ def _texts(value: Any) -> tuple[str, ...] | None:
 
 
 def plain(text: str) -> str:
-    """Return `text` on one line, without control characters, and cut where it is too long for any of its kind."""
+    """Return `text` on one line, without control characters, and cut if it is too long for any of its kind."""
     return "".join(character if character.isprintable() else " " for character in text[:LONGEST])

@@ -19,7 +19,7 @@ _INSTALLER = r"[A-Za-z0-9._-]{1,40}"
 
 @record
 class InterpreterFacts:
-    """The interpreter. `pyvenv_cfg` is the file's text, None where the environment has none."""
+    """The interpreter. `pyvenv_cfg` is the file's text, None if the environment has none."""
 
     version: str
     executable: str
@@ -50,7 +50,7 @@ class DistributionFacts:
 
 @record
 class TorchFacts:
-    """The package torch. `package` is its folder, "" where there is none; `libraries` are the names in torch/lib."""
+    """The package torch. `package` is its folder, "" if there is none; `libraries` are the names in torch/lib."""
 
     package: str = ""
     version_file: str | None = None

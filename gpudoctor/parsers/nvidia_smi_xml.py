@@ -109,7 +109,7 @@ def _device(index: int, gpu: Element) -> Device:
 
 
 def _value(element: Element, read: Callable[[str], T], *paths: str) -> T | None:
-    """Return what `read` makes of the text at the first of `paths` that it can read, None where there is none.
+    """Return what `read` makes of the text at the first of `paths` that it can read, None if there is none.
 
     Texts that say why there is no value ("N/A", "[Unknown Error]", "Requested functionality has been deprecated") are
     such for every reader, so that none is taken for a name.
@@ -129,7 +129,7 @@ def _value(element: Element, read: Callable[[str], T], *paths: str) -> T | None:
 
 
 def _error(gpu: Element) -> str:
-    """Return why the device cannot be reached, by what stands in place of values; empty where it can."""
+    """Return why the device cannot be reached, by what is in place of values; empty if it can."""
     texts = [(element.text or "").strip().strip("[]") for element in gpu.iter()]
     lost = next((text for text in texts if text in UNREACHABLE), "")
     if not lost and _value(gpu, yes, "gpu_reset_status/reset_required"):

@@ -151,7 +151,7 @@ def _from_poetry_version(version: str) -> str:
 
 
 def _from_poetry_part(part: str) -> str | None:
-    """Return one part as a specifier: "^2.3" is ">=2.3,<3", "~2.3" is ">=2.3,<2.4"; None where it is not understood."""
+    """Return one part as a specifier: "^2.3" is ">=2.3,<3", "~2.3" is ">=2.3,<2.4"; None if it is not understood."""
     if part in ("*", ""):
         return ""
     match = re.fullmatch(r"([\^~]?)\s*(\d+(?:\.\d+)*)", part)

@@ -21,7 +21,7 @@ class TorchVersionFile:
 
     @property
     def build(self) -> str | None:
-        """What PyTorch was built for: "cuda", "rocm", "xpu" or "cpu", None where the file leaves it open."""
+        """What PyTorch was built for: "cuda", "rocm", "xpu" or "cpu", None if the file leaves it open."""
         for name, value in (("cuda", self.cuda), ("rocm", self.hip), ("xpu", self.xpu)):
             if value is None:
                 return None
@@ -62,7 +62,7 @@ def parse_torch_version_file(text: str) -> TorchVersionFile:
 
 
 def build_of_version(version: str) -> tuple[str | None, CudaVersion | None]:
-    """Return the kind of build and its CUDA version by a version such as "2.9.0+cu130"; None where it does not say."""
+    """Return the kind of build and its CUDA version by a version such as "2.9.0+cu130"; None if it does not say."""
     local = PackageVersion(version).local
     cuda = re.match(r"cu(\d{1,2})(\d)(?!\d)", local)
     if cuda:

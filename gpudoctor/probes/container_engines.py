@@ -1,6 +1,6 @@
-"""The container engines on this machine and whether they know the NVIDIA runtime, as files tell; and the signs of them.
+"""The container engines on this machine, whether they know the NVIDIA runtime, and the signs of them, read from files.
 
-By signs a program knows that it runs in a container, and in one of which engine.
+Signs show a program that it runs in a container, and which engine runs it.
 """
 
 import re
@@ -58,7 +58,7 @@ def parse_container(facts: Facts) -> Container:
 
 
 def _runtime_configured(facts: Facts) -> bool | None:
-    """Return whether a configuration names the NVIDIA runtime; unknown where one could not be read, or is elsewhere."""
+    """Return whether a configuration names the NVIDIA runtime; unknown if one could not be read, or is elsewhere."""
     answers = [_names_runtime(path, text) for path, text in file_texts(facts, "*").items() if "/cdi/" not in path]
     if True in answers:
         return True
@@ -77,7 +77,7 @@ def _names_runtime(path: str, text: str) -> bool | None:
 
 
 def _cdi_devices(facts: Facts) -> tuple[str, ...] | None:
-    """Return the NVIDIA devices of the specifications; unknown where one could not be read."""
+    """Return the NVIDIA devices of the specifications; unknown if one could not be read."""
     texts = file_texts(facts, "*/cdi/*").values()
     try:
         names = [name for text in texts for name in parse_cdi_devices(text)]
@@ -104,7 +104,7 @@ def container_engine(facts: Facts) -> str:
     if listed(facts, "/.dockerenv"):
         return "docker"
     manager = (file_text(facts, "/run/systemd/container") or "").strip()
-    if manager and manager != "wsl":  # systemd names WSL too, which is none
+    if manager and manager != "wsl":  # systemd also names WSL, which is not a container
         return manager.removesuffix("-libvirt")
     return engine or ("lxc" if listed(facts, "/dev/lxd") else "") or _unnamed(facts)
 

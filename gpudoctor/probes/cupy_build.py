@@ -1,4 +1,4 @@
-"""CuPy as it lies on disk: its distributions and the NVRTC at hand; and as a process of its own imports it."""
+"""CuPy as it is on disk: its distributions and the NVRTC at hand; and as a process of its own imports it."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ DISTRIBUTIONS = r"cupy|cupy-cuda\d+x?|cupy-rocm-[\d-]+|amd-cupy"
 def parse_cupy(facts: Mapping[str, Any]) -> Cupy:
     """Return the section that the worker's facts give.
 
-    Of several distributions that overwrote each other, cupy/.data/_wheel.json tells which one's files are there.
+    If several distributions overwrote each other, cupy/.data/_wheel.json shows whose files are there.
 
     Raises:
         ValueError: they are not the worker's.
@@ -43,21 +43,21 @@ def parse_cupy(facts: Mapping[str, Any]) -> Cupy:
 
 
 def _version(read: EnvironmentFacts) -> str | None:
-    """Return what cupy/_version.py assigns, None where it is not there. The file is not executed."""
+    """Return what cupy/_version.py assigns, None if it is not there. The file is not executed."""
     text = read.cupy.version_file
     match = re.search(r"(?m)^__version__\s*=\s*['\"]([A-Za-z0-9.!+_-]{1,100})['\"]", text) if text else None
     return match[1] if match else None
 
 
 def _without_metadata(read: EnvironmentFacts, version: str | None) -> tuple[Package, ...]:
-    """Return the distribution that a package without metadata stands for: sources on the path."""
+    """Return the distribution of a package without metadata: sources on the path."""
     if version is None:
         return ()
     return (Package(name="cupy", version=PackageVersion(version), location=read.cupy.package),)
 
 
 def _present(read: EnvironmentFacts, found: tuple[DistributionFacts, ...]) -> DistributionFacts | None:
-    """Return the distribution whose files are on disk, None where that cannot be told."""
+    """Return the distribution whose files are on disk, None if that cannot be determined."""
     wheel = _wheel_cuda(read)
     fitting = [distribution for distribution in found if wheel and cuda_major(distribution.name) == wheel]
     candidates = fitting or found
@@ -111,5 +111,5 @@ def _nvrtc_files(read: EnvironmentFacts) -> tuple[str, ...]:
 
 
 def parse_cupy_runtime(facts: Mapping[str, Any]) -> CupyRuntime:
-    """Return what importing it told; ValueError names a fact that is no such value."""
+    """Return what its import answered; ValueError names a fact with a wrong value."""
     return from_json(CupyRuntime, cleaned(dict(facts)), "cupy_runtime")

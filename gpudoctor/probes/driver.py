@@ -1,4 +1,4 @@
-"""The driver as libcuda and the kernel log tell of it, and put together from everything that does."""
+"""The driver as libcuda and the kernel log describe it, and put together from everything that does."""
 
 import re
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ def _version(file: str) -> DriverVersion | None:
 
 
 def parse_kernel_log(facts: Facts) -> Driver:
-    """Return the last Xid errors and messages; unknown where the log may not be read."""
+    """Return the last Xid errors and messages; unknown if the log may not be read."""
     lines = facts.get("kernel_log", {}).get("lines")
     if lines is None:
         return Driver()

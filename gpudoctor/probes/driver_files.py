@@ -1,4 +1,4 @@
-"""The NVIDIA driver as files tell of it: libraries, kernel modules, device nodes, fabric manager."""
+"""The NVIDIA driver as files describe it: libraries, kernel modules, device nodes, fabric manager."""
 
 import re
 from typing import Any
@@ -23,11 +23,11 @@ from gpudoctor.probes.reading import (
 )
 from gpudoctor.probes.system import PCI_UEVENTS, pci_devices
 
-# The folder compat/ of a toolkit is none of these: its libcuda is newer than the driver on purpose.
+# A toolkit's folder compat/ is not one of these: its libcuda is newer than the driver on purpose.
 LIBRARY_FOLDERS = known_paths("library_folders")
 LIBRARIES = ("libcuda.so", "libnvidia-ml.so")
 MODULE_FILES = known_paths("module_files")
-# "nvidia-current.ko" and "nvidia-tesla-470-current.ko" are Debian's; nvidia-drm, -modeset, -uvm, -peermem come besides
+# "nvidia-current.ko" and "nvidia-tesla-470-current.ko" are Debian's; nvidia-drm, -modeset, -uvm, -peermem are extra
 _MODULE = r"nvidia(?:-current|-open|-tesla|-legacy|-\d+(?:xx)?)*\.ko(?:\.\w+)?"
 _VERSIONED = r"lib(?:cuda|nvidia-ml)\.so\.(\d{3,4}(?:\.\d+)+)"
 DEVICE_NODES = known_paths("device_nodes")
@@ -57,7 +57,7 @@ READING_LIST: dict[str, Any] = {
 
 
 def parse_driver_files(facts: Facts) -> Driver:
-    """Return the part of the section that files tell."""
+    """Return the part of the section that files show."""
     if not is_linux(facts):
         library = listed(facts, WINDOWS_LIBRARY)
         return Driver(installed=bool(library) if value(facts, "platform") == "win32" else None)
@@ -100,7 +100,7 @@ def _libraries(facts: Facts) -> tuple[str, ...]:
 def _library_version(facts: Facts, libraries: tuple[str, ...]) -> DriverVersion | None:
     """Return the version in the name of the file that libcuda.so.1 or libnvidia-ml.so.1 leads to.
 
-    Names alone do not tell: an image saved from a container with a GPU keeps empty files of that host's version.
+    Names alone do not say: an image saved from a container with a GPU keeps empty files of that host's version.
     """
     linked = [path for path in libraries if path.endswith(".so.1")]
     for path in (*linked, *libraries):
@@ -121,7 +121,7 @@ def _module_files(facts: Facts) -> tuple[str, ...]:
 
 
 def _built_for_kernel(facts: Facts, module_files: tuple[str, ...]) -> bool | None:
-    """Return whether a module lies in the running kernel's folder; unknown without it, as in a container."""
+    """Return whether a module is in the running kernel's folder; unknown without it, as in a container."""
     folder = f"/lib/modules/{(value(facts, 'uname') or {}).get('release')}"
     if any(path.startswith(f"{folder}/") for path in module_files):
         return True

@@ -61,7 +61,7 @@ class ProbeContext:
 
 @record
 class Question:
-    """One thing to ask a machine: a worker to run in a process of its own, with its arguments.
+    """One thing to ask a machine: a worker to run in its own process, with its arguments.
 
     worker: name of a module in gpudoctor/probes/workers that has `collect(arguments) -> facts`, both JSON.
     in_environment: run it under the interpreter that is diagnosed, not under gpudoctor's own.

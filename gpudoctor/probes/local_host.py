@@ -22,7 +22,7 @@ Group = tuple[list[Question], Worker | OSError]
 
 
 class LocalHost:
-    """Answers by workers, each in a process of its own on this machine. Answers name no person and no host."""
+    """Answers by workers, each in its own process on this machine. Answers name no person and no host."""
 
     def __init__(self, setting: ProbeContext) -> None:
         self.setting = setting

@@ -1,4 +1,4 @@
-"""The devices and the driver as NVML tells of them; `nvidia-smi` where NVML gives no list of devices."""
+"""The devices and the driver as NVML describes them; `nvidia-smi` where NVML gives no list of devices."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ def arguments(timeout_seconds: float) -> Mapping[str, float]:
 
 
 def parse_devices(facts: Mapping[str, Any]) -> tuple[Device, ...] | None:
-    """Return the devices; () where there are none or certainly no driver, None where nothing could tell.
+    """Return the devices; () if there are none or certainly no driver, None if nothing could say.
 
     A value that its unit does not allow, or that NVML gives for "not available", is unknown.
     """
@@ -49,7 +49,7 @@ def parse_devices(facts: Mapping[str, Any]) -> tuple[Device, ...] | None:
 
 
 def parse_nvml_driver(facts: Mapping[str, Any]) -> Driver | None:
-    """Return the driver as NVML and nvidia-smi know it; None where there is certainly none."""
+    """Return the driver as NVML and nvidia-smi know it; None if there is certainly none."""
     if _no_driver(facts):
         return None
     report = _smi_report(facts) or SmiReport()
@@ -94,7 +94,7 @@ def _no_driver(facts: Mapping[str, Any]) -> bool:
 
 
 def _smi_report(facts: Mapping[str, Any]) -> SmiReport | None:
-    """Return what nvidia-smi reported in full, None where it did not."""
+    """Return what nvidia-smi reported in full, None if it did not."""
     outcome = facts.get("commands", {}).get("nvidia-smi", {})
     if outcome.get("status") != 0:
         return None
@@ -105,7 +105,7 @@ def _smi_report(facts: Mapping[str, Any]) -> SmiReport | None:
 
 
 def _smi_message(facts: Mapping[str, Any]) -> str:
-    """Return what nvidia-smi said where it failed: it writes that to its standard output."""
+    """Return what nvidia-smi said if it failed: it writes that to its standard output."""
     outcome = facts.get("commands", {}).get("nvidia-smi", {})
     if outcome.get("status") == 0:
         return ""
@@ -127,7 +127,7 @@ class _Answers:
         self._answers = answers
 
     def value(self, name: str, part: str | int | None = None) -> Any:
-        """Return the answer, or one part of it; None where there is none."""
+        """Return the answer, or one part of it; None if there is none."""
         value = self._answers.get(name, {}).get("value")
         if part is None:
             return value

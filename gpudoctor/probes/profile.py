@@ -1,4 +1,4 @@
-"""The env profile in the working directory, of which only gpudoctor's own lines are read."""
+"""The env profile in the working directory. Only gpudoctor's own lines are read."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def reading_list(directory: str, profile: str | None) -> Mapping[str, Any]:
 
 
 def parse_profile(facts: Facts) -> FoundProfile | None:
-    """Return the section, None where there is no profile. One that cannot be used says why."""
+    """Return the section, None if there is no profile. One that cannot be used says why."""
     ((asked, answer),) = facts["values"].items()
     path = cleaned(asked.partition(_RELATIVE)[2]) or FILE_NAME
     error = answer.get("error")

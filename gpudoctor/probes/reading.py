@@ -34,7 +34,7 @@ def unreadable(facts: Facts, pattern: str) -> bool:
 
 
 def listed(facts: Facts, pattern: str) -> tuple[str, ...] | None:
-    """Return the paths listed for `pattern`; None where that was not asked or a folder could not be listed."""
+    """Return the paths listed for `pattern`; None if that was not asked or a folder could not be listed."""
     listing = facts.get("listings", {}).get(pattern)
     if listing is None or (listing.get("error") and not listing["paths"]):
         return None
@@ -47,7 +47,7 @@ def all_listed(facts: Facts) -> tuple[str, ...]:
 
 
 def link_target(facts: Facts, path: str) -> str | None:
-    """Return what the link resolves to; None where it is not there."""
+    """Return what the link resolves to; None if it is not there."""
     target: str | None = facts.get("links", {}).get(path, {}).get("target")
     return target
 
@@ -59,12 +59,12 @@ def output(facts: Facts, command: str) -> str | None:
 
 
 def value(facts: Facts, name: str) -> Any:
-    """Return a value of the machine; None where it could not be obtained."""
+    """Return a value of the machine; None if it could not be obtained."""
     return facts.get("values", {}).get(name, {}).get("value")
 
 
 def found(facts: Facts, name: str) -> str | None:
-    """Return the path of a command on PATH; "" where there is none, None where that was not asked."""
+    """Return the path of a command on PATH; "" if there is none, None if that was not asked."""
     which = facts.get("which", {})
     if name not in which:
         return None

@@ -28,7 +28,7 @@ from gpudoctor.symptoms.facts import with_symptoms
 class Part(NamedTuple):
     """How the answer to one question fills one section. Several parts of a section are merged in their order.
 
-    why_unknown: says why `parse` gave None, where that means that it could not tell; without it, or where it says
+    why_unknown: says why `parse` gave None, if that means that it could not determine it; without it, or if it says
         nothing, that there is none. why_absent: why there may be none.
     """
 
@@ -96,7 +96,7 @@ def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
 
 
 def _read(part: Part, answer: Answer | None) -> tuple[Any, ProbeReport]:
-    """Return the part's value, None where there is none, and how it went."""
+    """Return the part's value, None if there is none, and how it went."""
 
     def report(state: str, detail: str) -> ProbeReport:
         seconds = round(answer.seconds, 3) if answer else 0.0

@@ -75,7 +75,7 @@ def _os_release(facts: Facts) -> dict[str, str]:
 
 
 def _glibc(facts: Facts) -> str | None:
-    """Return the version of glibc; "" where the C library has no such name, as musl."""
+    """Return the version of glibc; "" if the C library has no such name, as musl."""
     answer = facts.get("values", {}).get("libc", {})
     if "value" not in answer:
         return None
@@ -110,7 +110,7 @@ def _iommu(facts: Facts) -> bool | None:
 
 
 def pci_devices(facts: Facts) -> tuple[linux.PciDevice, ...] | None:
-    """Return the devices on the PCI bus; None where the bus cannot be read."""
+    """Return the devices on the PCI bus; None if the bus cannot be read."""
     if not listed(facts, "/sys/bus/pci/devices"):
         # without the folder there is no bus, unless sysfs is not there at all
         return () if listed(facts, "/sys/bus/*") else None
@@ -140,7 +140,7 @@ def _gpu(device: linux.PciDevice) -> PciGpu:
 
 
 def _name_of(device: linux.PciDevice) -> str:
-    """Return the product's name; "" where the table has none, or several under this number."""
+    """Return the product's name; "" if the table has none, or several under this number."""
     from gpudoctor.data.tables import load_table
 
     names = {row["name"] for row in load_table("gpu_names")["gpus"] if device.device in row.get("pci", ())}
@@ -148,7 +148,7 @@ def _name_of(device: linux.PciDevice) -> str:
 
 
 def _amd_gfx_targets(facts: Facts, gpus: tuple[PciGpu, ...] | None) -> tuple[str, ...] | None:
-    """Return the targets by node; none without an AMD GPU on the bus, unknown where its driver is not loaded."""
+    """Return the targets by node; none without an AMD GPU on the bus, unknown if its driver is not loaded."""
     read = (attempt(linux.parse_gfx_target, text) for text in file_texts(facts, KFD_NODES).values())
     if targets := tuple(filter(None, read)):
         return targets

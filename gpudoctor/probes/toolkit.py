@@ -96,7 +96,7 @@ def _nvccs(home: str) -> dict[str, list[str]]:
 
 
 def parse_toolkit(facts: Facts) -> Toolkit:
-    """Return the section, without what the loader's cache tells."""
+    """Return the section, without what the loader's cache gives."""
     home = _home(lambda name: _variable(facts, name))
     nvcc_path, nvcc_version = _nvcc(facts, home)
     toolkits = _toolkits(facts, nvcc_path, nvcc_version)
@@ -113,14 +113,14 @@ def parse_toolkit(facts: Facts) -> Toolkit:
 
 
 def parse_loader_cache(facts: Facts) -> Toolkit:
-    """Return the part of the section that the loader's cache tells, which was asked with the driver's files."""
+    """Return the part of the section that the loader's cache gives, which was asked with the driver's files."""
     cache = attempt(parse_ldconfig, output(facts, "ldconfig"))
     libraries = None if cache is None else tuple(library for library in cache if is_cuda_soname(library.soname))
     return Toolkit(system_libraries=libraries)
 
 
 def _variable(facts: Facts, name: str) -> str | None:
-    """Return the variable's value, "" where it is unset; None where that was not asked."""
+    """Return the variable's value, "" if it is unset; None if that was not asked."""
     answer = facts.get("values", {}).get(f"variable:{name}", {})
     return (answer["value"] or "") if "value" in answer else None
 
@@ -154,13 +154,13 @@ def _toolkits(
 
 
 def _toolkit(facts: Facts, target: str, paths: list[str], nvcc_version: CudaVersion | None) -> ToolkitInstall | None:
-    """Return the toolkit in the folder `target`, which `paths` lead to; None where there is none."""
+    """Return the toolkit in the folder `target`, which `paths` lead to; None if there is none."""
     rests = {file[len(path) + 1 :] for path in paths for file in all_listed(facts) if file.startswith(f"{path}/")}
     files = {rest for rest in rests if re.fullmatch(_CONTENT, rest)}  # of this folder, not of a toolkit below it
     has_nvcc = not files.isdisjoint(("bin/nvcc", "bin/nvcc.exe"))
     has_headers = any(file.endswith("include/cuda.h") for file in files)
     version = next((version for path in paths if (version := _version_of(facts, path))), None)
-    # a folder on PATH that has nothing but a script named nvcc is none
+    # a folder on PATH that has only a script named nvcc is not a toolkit
     named = "cuda" in file_name(target) and bool(files)
     if not (version or named or (has_nvcc and has_headers)):
         return None
@@ -228,7 +228,7 @@ def _compiler(facts: Facts) -> Compiler | None:
 
 
 def _no_compiler(facts: Facts) -> str | None:
-    """Return "" where no compiler is there, None where one may be."""
+    """Return "" if no compiler is there, None if one may be."""
     names = [name for name in ("gcc", "cc", "cl") if name in facts.get("commands", {})]
     missing = all(facts["commands"][name].get("error", "").startswith("ENOENT") for name in names)
     return "" if names and missing else None

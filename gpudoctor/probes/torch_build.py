@@ -1,4 +1,4 @@
-"""PyTorch as it lies on disk: which build, for what, whether it is whole; and as a process of its own imports it."""
+"""PyTorch as it is on disk: which build, for what, whether it is whole; and as a process of its own imports it."""
 
 import re
 from collections.abc import Mapping
@@ -63,7 +63,7 @@ def _architectures(read: EnvironmentFacts, build: str | None) -> tuple[str, ...]
 def _missing_libraries(
     read: EnvironmentFacts, distribution: DistributionFacts | None, build: str | None
 ) -> tuple[str, ...] | None:
-    """Return what the build needs and the loader cannot find, None where that is unknown.
+    """Return what the build needs and the loader cannot find, None if that is unknown.
 
     Declared requirements are no evidence: Requires-Dist names NVIDIA's wheels in CPU builds too, and a library may
     come from elsewhere. On Linux the libraries themselves name what they need.
@@ -79,5 +79,5 @@ def _missing_libraries(
 
 
 def parse_torch_runtime(facts: Mapping[str, Any]) -> TorchRuntime:
-    """Return what importing it told; ValueError names a fact that is no such value."""
+    """Return what its import answered; ValueError names a fact with a wrong value."""
     return from_json(TorchRuntime, cleaned(dict(facts)), "torch_runtime")

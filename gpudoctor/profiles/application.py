@@ -85,7 +85,7 @@ class LoadedProfile:
         return make_precision(self.precision, self.device)
 
     def _set_allocator(self) -> None:
-        """Set the variable of the allocator, which PyTorch reads when CUDA is first used; warn where that is over."""
+        """Set the variable of the allocator, which PyTorch reads when CUDA is first used; warn if that is over."""
         for name in ALLOCATOR_VARIABLES:
             value = self.profile.frameworks.get(name)
             if value is None or os.environ.get(name) == value:

@@ -139,7 +139,7 @@ def _device(number: int, row: Mapping[str, str]) -> Device:
 
 
 def _reasons(row: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the active reasons for which clocks are held, None if the row has no field of them."""
+    """Return the active reasons for lowered clocks, None if the row has no field of them."""
     cells = {
         name.partition(".")[2]: cell
         for name, cell in row.items()

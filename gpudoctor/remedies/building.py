@@ -182,6 +182,6 @@ def other_architectures(*, architecture: str, nvcc: CudaVersion | None) -> Remed
     here = f", and nvcc here is from CUDA {nvcc}" if nvcc else ""
     return Remedy(
         summary=f"{span} that compiles for {architecture}{here}: compile with another toolkit, or leave it out of "
-        "TORCH_CUDA_ARCH_LIST (CMAKE_CUDA_ARCHITECTURES with CMake) where no such GPU is used",
+        "TORCH_CUDA_ARCH_LIST (CMAKE_CUDA_ARCHITECTURES with CMake) if no such GPU is used",
         commands=("nvcc --list-gpu-arch",),
     )

@@ -16,7 +16,7 @@ from gpudoctor.remedies.torch_choice import Machine, machine_of
 
 REFERENCE = "https://docs.cupy.dev/en/stable/install.html"
 VERIFY = "import cupy; print(cupy.__version__, int(cupy.arange(3).sum()))"
-# The last version for CUDA 11, for NumPy 1 and for Python 3.9; from 14 on the extra [ctk] brings CUDA's libraries.
+# The last version for CUDA 11, for NumPy 1 and for Python 3.9; from 14 on the extra [ctk] contains CUDA's libraries.
 # Source: "CuPy v14" in https://docs.cupy.dev/en/stable/upgrade.html; wheel metadata of 13.6.0 and 14.2.0.
 LAST_13 = "13.6.0"
 LAST_13_PYTHON = (3, 13)

@@ -37,7 +37,7 @@ def reset_gpu(*, system: System, place: Place, nvml_index: int | None = None, lo
 
 @fix
 def cool_or_power_gpu(*, reasons: str = "", nvml_index: int | None = None) -> Remedy:
-    """Return what to do about clocks that are held down.
+    """Return what to do about lowered clocks.
 
     reasons: why they are, in the words of NVML, nvidia-smi or DCGM; heat and power are tried in turn if they name none.
     """

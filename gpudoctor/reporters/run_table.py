@@ -1,4 +1,4 @@
-"""A watched run: what held the GPU back, then a line of numbers for each GPU; or as JSON, schema gpudoctor/run/1."""
+"""A watched run: what limited the GPU, then a line of numbers for each GPU; or as JSON, schema gpudoctor/run/1."""
 
 import json
 import shlex

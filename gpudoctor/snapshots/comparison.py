@@ -9,7 +9,7 @@ from gpudoctor.model.record import record
 
 SCHEMA = "gpudoctor/diff/1"
 
-# Readings of the moment: they differ between any two looks at one machine and tell of no change.
+# Readings of the moment: they differ between any two looks at one machine and are no change.
 MOMENTARY = {
     *("taken_at", "reports", "processes", "memory_used_bytes"),
     *("power_draw_watts", "clock_sm_mhz", "throttle_reasons", "performance_state"),
@@ -105,7 +105,7 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _member_names(items: Sequence[Any]) -> list[str]:
-    """Return for each member what tells it apart; its place where nothing does."""
+    """Return for each member what tells it apart; its place if nothing does."""
     for key in _NAMED_BY:
         names = [str(item.get(key)) for item in items if isinstance(item, Mapping) and key in item]
         if len(set(names)) == len(items):

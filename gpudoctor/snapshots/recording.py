@@ -83,7 +83,7 @@ class _Writer:
 
 
 def _file_of(path: str) -> Path:
-    """Return where the file at `path` lies in a recording: quoted, so that no name leads out of the folder."""
+    """Return where the file at `path` is in a recording: quoted, so that no name leads out of the folder."""
     parts = [quote(part, safe=" +,@~=") for part in re.split(r"[/\\]+", path)]
     return Path("files", *(part.replace("..", "%2E%2E") if set(part) == {"."} else part for part in parts))
 

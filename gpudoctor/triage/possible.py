@@ -18,10 +18,10 @@ SUGGESTED = 4.0
 """Added to the logarithm for a cause that a word of the report suggests."""
 
 PRIOR_REPORTS = 4
-"""How many reports the general share of a feature counts for beside those of a cause."""
+"""How many reports the general share of a feature counts for, next to those of a cause."""
 
 ALSO = 0.3
-"""What a cause that is as good an answer counts beside the first one of the report."""
+"""What a cause that is as good an answer counts, next to the first one of the report."""
 
 ABSENT = 0.3
 """What a feature that is not there counts: that a report does not say something shows little."""
@@ -62,7 +62,7 @@ def _score(cause: str, features: frozenset[str]) -> float:
 
 @cache
 def _logarithms(cause: str) -> tuple[float, Mapping[str, float]]:
-    """Return the score of the cause where no feature is there, and by feature what it gains where that one is."""
+    """Return the score of the cause if no feature is there, and by feature what it gains if that one is."""
     counts = _counts()
     total, found = counts.causes[cause], counts.features[cause]
     score, gained = math.log(total + UNSEEN), {}

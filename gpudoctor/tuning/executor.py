@@ -49,7 +49,7 @@ class Executor(Protocol):
         """Return what the device is and which precisions it supports itself."""
 
     def describe_workload(self, precision: str) -> TunedWorkload:
-        """Return what the workload, built in this precision, tells of itself."""
+        """Return what the workload, built in this precision, says about itself."""
 
     def measure(self, trial: Trial, effort: Effort) -> Measurement:
         """Return how the trial went."""

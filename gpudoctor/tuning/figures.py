@@ -24,7 +24,7 @@ FEW_STEPS = 4
 """With fewer there are no quartiles."""
 
 FOREIGN_BYTES_FROM = 256 * 2**20
-"""A desktop and its browser hold this much without any effect that can be measured."""
+"""A desktop and its browser use this much without any measurable effect."""
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float] | None:

@@ -34,7 +34,7 @@ FP32_ROUNDOFF = 2.0**-24
 
 PRODUCT_LIMITS = {"fp32": 1e-5, "tf32": 1e-3, "bf16": 1e-2, "fp16": 1e-3, "complex64": 1e-5}
 """Of a product of zero-mean matrices, norm over norm. Measured against float64, the same for 64 to 16384 terms: fp32
-3e-7, tf32 2.9e-4 (7.7e-4 where it truncates), fp16 3.6e-4, bf16 2.9e-3 (rounding emulated in torch 2.13.0, 2026-11)."""
+3e-7, tf32 2.9e-4 (7.7e-4 if it truncates), fp16 3.6e-4, bf16 2.9e-3 (rounding emulated in torch 2.13.0, 2026-11)."""
 
 IN_EFFECT = 1e-5
 """A product with a smaller error was not computed in tf32, fp16 or bf16, whatever the switch says."""
@@ -60,7 +60,7 @@ class Compared:
     strict_loss_errors: Annotated[tuple[float | None, ...], Fact("those of strict fp32")] = ()
     steps_compared: int = 0
     product_error: Annotated[float | None, Fact("relative error of a product of zero-mean matrices")] = None
-    not_finite_step: Annotated[int | None, Fact("first step with NaN or infinity where the reference has none")] = None
+    not_finite_step: Annotated[int | None, Fact("first step with NaN or infinity if the reference has none")] = None
     stepped: Annotated[bool, Fact("whether the optimiser stepped every time")] = True
     trained: bool = False
     problem: Annotated[str, Fact("why it is not compared with the best reference; empty if it is")] = ""

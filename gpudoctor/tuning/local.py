@@ -162,12 +162,12 @@ class LocalExecutor:
         return device_peak(self._device.name) if self._device.kind == "cuda" else None
 
     def describe_workload(self, precision: str) -> TunedWorkload:
-        """Return what the workload, built in this precision, tells of itself: little where it cannot be built."""
+        """Return what the workload, built in this precision, says about itself: little if it cannot be built."""
         told = self._unless_refused(precision, {"ask": "workload", "precision": precision}) if precision else None
         return self._known_workload if told is None else read(TunedWorkload, told)
 
     def measure(self, trial: Trial, effort: Effort) -> Measurement:
-        """Return how the trial went. A second time where there was no memory while another worker was at hand."""
+        """Return how the trial went. A second time if there was no memory while another worker was at hand."""
         measurement = self._measure(trial, effort)
         if measurement.status == OUT_OF_MEMORY and self._workers:
             self.close()
@@ -295,9 +295,9 @@ class LocalExecutor:
         return self._workers[key]
 
     def _make_room(self, key: Key) -> None:
-        """End the other workers; where `key` comes back, two are measured in turn, and the last one only lets go.
+        """End the other workers; if `key` comes back, two are measured in turn, and the last one only lets go.
 
-        On the host none is ended: without its workload, a worker holds the library there, not a context on a device.
+        On the host none is ended: without its workload, a worker there has the library loaded, but no device context.
         """
         others = [other for other in self._workers if other != key]
         in_turn = others[1 - MOST_WORKERS :] if key in self._seen else []

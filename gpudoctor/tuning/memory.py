@@ -17,7 +17,7 @@ It is exact once the curve does not bend any longer, and too low before: hence o
 """
 
 SINGLE_POINT_SHARE = 0.95
-"""While a single point holds less than this share of the memory, one sample more is tried."""
+"""While a single point uses less than this share of the memory, one more sample is tried."""
 
 STRAIGHT = 0.01
 """Share of the last point's memory by which three points may miss one line."""
@@ -57,7 +57,7 @@ class MemoryModel:
         return bool(self.points) and self.points[-1].held > self.points[0].held
 
     def upper(self, batch_size: int) -> float:
-        """Return the bytes that a batch of this size holds at most.
+        """Return the bytes that a batch of this size uses at most.
 
         What the allocator holds beyond the allocated memory counts to what grows with the batch. What earlier points
         were above the theory by (a workspace that comes and goes) is added.
@@ -65,9 +65,9 @@ class MemoryModel:
         return _upper(self.points, self.resident, batch_size) + self._surprise()
 
     def estimate(self, batch_size: int) -> int:
-        """Return the peak that is expected, in allocated bytes: it lies on the line through the two nearest points.
+        """Return the peak that is expected, in allocated bytes: it is on the line through the two nearest points.
 
-        A single measured batch tells no slope: then the line through the resident memory, which is the upper bound.
+        A single measured batch gives no slope: then the line through the resident memory, which is the upper bound.
         """
         sizes = [point.batch_size for point in self.points]
         after = min(max(bisect_left(sizes, batch_size), 1), len(sizes) - 1)
@@ -92,7 +92,7 @@ class MemoryModel:
         """Return the largest batch size that may be tried, at least the largest proved.
 
         The line through the last two points is believed up to half as much again as the last batch size, and up to
-        twice it where a third point lies on the line. One point alone tells no slope: a single sample more is tried
+        twice it if a third point is on the line. One point alone gives no slope: a single sample more is tried
         while a twentieth of the memory is free.
         """
         proved = self.largest_proved(limit_bytes)
@@ -109,7 +109,7 @@ class MemoryModel:
         return limit_bytes * (1 - HEADROOM) - self._surprise()
 
     def _is_straight(self) -> bool:
-        """Return whether the line through the two points before it told the last one."""
+        """Return whether the line through the two points before it predicted the last one."""
         if len(self.points) < 3:
             return False
         first, second, last = self.points[-3:]
@@ -124,7 +124,7 @@ class MemoryModel:
 
 
 def model_of(measurements: Iterable[Measurement]) -> MemoryModel:
-    """Return the model of what was measured; empty if the device tells no memory.
+    """Return the model of what was measured; empty if the device reports no memory.
 
     Of a batch size that was measured twice the larger figures count.
     """

@@ -28,7 +28,7 @@ ERRORS_APART = 2.0
 
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 4
 CLEAR = 0.005
-"""The turns end when the gain lies further than this from the one that decides."""
+"""The turns end when the gain is further than this from the one that decides."""
 
 NO_LIMITS = Limits()
 GIB = 2**30
@@ -46,7 +46,7 @@ def recommend(
 ) -> Recommendation | None:
     """Return what to run with; None if nothing ran that is numerically safe.
 
-    executor: measures the two best again, in turns, where they are close; None to choose from what is measured.
+    executor: measures the two best again, in turns, if they are close; None to choose from what is measured.
     observe: is given of each of these measurements.
     """
     verdicts = {verdict.precision: verdict for verdict in numerics}
@@ -104,7 +104,7 @@ def _error(*measurements: Measurement) -> float:
 
 
 def _allowed(found: Sequence[OfPrecision], verdicts: Mapping[str, Numerics]) -> list[OfPrecision]:
-    """Return those whose numerics passed; those that were not compared only where none was."""
+    """Return those whose numerics passed; those that were not compared only if none was."""
     passed = [each for each in found if each.precision in verdicts and verdicts[each.precision].passed]
     return passed or [each for each in found if each.precision not in verdicts]
 
@@ -112,7 +112,7 @@ def _allowed(found: Sequence[OfPrecision], verdicts: Mapping[str, Numerics]) -> 
 def _measured_again(
     executor: Executor, results: Sequence[SearchResult], limits: Limits, observe: Callable[[Measurement], None]
 ) -> list[SearchResult]:
-    """Return the two best, measured in turns, where they are close: drifting clocks then hit both.
+    """Return the two best, measured in turns, if they are close: drifting clocks then hit both.
 
     Where a batch size fails now, as when another process took memory, the best of each is chosen again.
     """
@@ -219,7 +219,7 @@ def _confidence(chosen: Measurement, result: SearchResult, limits: Limits) -> tu
 def _further_reasons(
     chosen: Measurement, others: Sequence[Measurement], verdict: Numerics | None, limits: Limits
 ) -> Iterator[str]:
-    """Yield what speaks for the choice besides speed, in whole sentences with numbers."""
+    """Yield the reasons for the choice other than speed, in whole sentences with numbers."""
     fastest, effective = max((chosen, *others), key=_rate), limits.effective_batch
     steps = _accumulation(chosen, limits)
     if steps:

@@ -4,7 +4,7 @@ Policies say what to measure next from what is known so far, and None when there
 climb: ever larger batches, each only as far as the measured memory lets it fit, until a larger one promises nothing;
 refine: the smallest batch that the measured step times promise to be as fast as the best one;
 confirm: once more, what the choice hangs on;
-hold: once more the choice itself, where a trial failed since.
+hold: once more the choice itself, if a trial failed since.
 """
 
 import math
@@ -28,7 +28,7 @@ MOST_TIMES_MEASURED = 8
 """The largest batch size called safe is at most this many times the largest that ran: further a line is a guess."""
 
 FAR = 64
-"""Where nothing bounds the batch, so many times the largest that ran stands for the end."""
+"""If nothing limits the batch, this many times the largest batch that ran is the limit."""
 
 
 @record
@@ -58,7 +58,7 @@ class Limits:
 
 
 class Known:
-    """What the measurements of one precision tell together."""
+    """What the measurements of one precision show together."""
 
     def __init__(self, measurements: Iterable[Measurement], limits: Limits) -> None:
         self.measurements = tuple(measurements)
@@ -152,7 +152,7 @@ SMALLEST = 2
 """Where the climb starts: batch normalisation cannot train on a single sample."""
 
 STEP, LEAP, DOUBLING = 4, 16, 2
-"""How the batch grows: as a rule; while the throughput grows almost as the batch; where the device tells no memory."""
+"""How the batch grows: as a rule; while the throughput grows almost as the batch; if the device reports no memory."""
 
 LEAP_GAIN = 0.8
 """What a doubling must gain for the leap."""
@@ -252,7 +252,7 @@ def confirm(known: Known) -> int | None:
 
 
 def hold(known: Known) -> int | None:
-    """Return the chosen batch size where another one failed since it ran: a process that took memory fails it too.
+    """Return the chosen batch size if another one failed since it ran: a process that took memory fails it too.
 
     Where it fails now, the one that is chosen instead; None if all is well.
     """
@@ -264,7 +264,7 @@ def hold(known: Known) -> int | None:
 
 
 def chosen(known: Known) -> int | None:
-    """Return the knee, or the fastest batch size where it was not measured or failed; None if nothing ran.
+    """Return the knee, or the fastest batch size if it was not measured or failed; None if nothing ran.
 
     The line that smooths the times must not prefer the knee to a smaller batch that was clearly faster.
     """
@@ -367,13 +367,13 @@ def exhaustive(
 ) -> SearchResult:
     """Return the same after measuring every power of two that fits, and the largest batch that does.
 
-    Memory runs out once at most, where the estimate does not foresee it; the deadline does not count.
+    Memory runs out once at most, if the estimate does not foresee it; the deadline does not count.
     """
     return search(executor, precision, replace(limits, deadline=math.inf), observe, EXHAUSTIVE)
 
 
 def result_of(precision: str, measurements: tuple[Measurement, ...], limits: Limits) -> SearchResult:
-    """Return what the measurements of one precision come to, also where the search could not end."""
+    """Return what the measurements of one precision come to, also if the search could not end."""
     known = Known(measurements, limits)
     size, best = None if known.refused else chosen(known), None
     if size is not None:

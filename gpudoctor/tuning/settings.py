@@ -1,4 +1,4 @@
-"""The switches next to precision and batch size: each tried at the chosen point, kept where it is worth it."""
+"""The switches next to precision and batch size: each tried at the chosen point, kept if it is worth it."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ NOISES = 2.0
 """A gain must also be this many times the standard error of the two medians' ratio."""
 
 FEWEST_STEPS = 3
-"""No switch is tried in a time that holds fewer: they tell no noise."""
+"""No switch is tried in a time that has fewer: they show no noise."""
 
 EFFORT = Effort(warmup_steps=3, steps=15)
 
@@ -46,7 +46,7 @@ def improve(
 ) -> Measurement:
     """Return the best measurement found from `chosen` on, one switch after another.
 
-    It has failed where the best one found did not run a second time: another process may have taken memory since.
+    It has failed if the best one found did not run a second time: another process may have taken memory since.
 
     deadline: of executor.now(); no further switch is tried after it.
     observe: is given of each switch tried.
@@ -98,7 +98,7 @@ def _pay_off(measured: Measurement, reference: Measurement) -> str:
 
 
 NEAR_BEST = 0.97
-"""A simpler setting is preferred where it reaches this share of the best."""
+"""A simpler setting is preferred if it reaches this share of the best."""
 
 
 def choose_transfer(transfers: Sequence[Transfer], *, pinned_in_background: bool = False) -> Transfer | None:

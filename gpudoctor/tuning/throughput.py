@@ -16,7 +16,7 @@ NOISES = 2.0 * math.sqrt(2.0)
 """Two standard errors of the difference of two medians."""
 
 ERRORS_APART = 2.5
-"""Points that lie this many standard errors off a line are not on it."""
+"""Points that are this many standard errors off a line are not on it."""
 
 
 @record

@@ -107,7 +107,7 @@ class TuningRun:
         self.add(Measurement(precision=precision, batch_size=0, status=status, detail=why, unit=unit))
 
     def recommend_from_measurements(self) -> Recommendation | None:
-        """Choose from everything that was measured, also where a search could not end."""
+        """Choose from everything that was measured, also if a search could not end."""
         measured = self.known.measurements
         precisions = dict.fromkeys(m.precision for m in measured if m.batch_size)
         by_precision = {name: tuple(m for m in measured if m.precision == name) for name in precisions}

@@ -19,12 +19,12 @@ device ("cuda:0", "cpu", "mps") and a Precision, and returns an object with two 
             self.precision.backward(loss, self.optimizer)
             return loss
 
-Nothing else is needed. What the object has besides is used:
+Nothing else is needed. If the object also has these, they are used:
 
     model                     for channels_last and torch.compile, and for the errors of outputs and gradients
     unit                      what a sample is called: "images"
-    samples_per_batch(size)   where a batch of `size` holds another number of samples
-    dataset                   a torch Dataset: tells whether it fits on the device; its DataLoader's workers are tuned
+    samples_per_batch(size)   if a batch of `size` contains another number of samples
+    dataset                   a torch Dataset: shows whether it fits on the device; its DataLoader's workers are tuned
 """
 
 from collections.abc import Callable

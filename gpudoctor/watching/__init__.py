@@ -1,1 +1,1 @@
-"""A program is run, the GPU is watched meanwhile, and at the end it is said what held the GPU back."""
+"""Run a program, watch the GPU meanwhile, and report at the end what limited it."""

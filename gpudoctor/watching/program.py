@@ -26,7 +26,7 @@ class NotStarted(GpudoctorError):
 
 
 class Program:
-    """A program in a process of its own. Signals that come to us are passed on to it from here on.
+    """A program in its own process. Signals that come to us are passed on to it from here on.
 
     command: program and arguments. variables: what is added to the environment.
 

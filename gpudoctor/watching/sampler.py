@@ -90,7 +90,7 @@ def _is_used(gate: Gate, handle: Any) -> bool | None:
 class CpuUse:
     """How busy the program keeps the CPU, with all processes that it started. Source: proc_pid_stat(5).
 
-    cores: since the look before; None at the first one, and where there is no /proc.
+    cores: since the look before; None at the first one, and if there is no /proc.
     """
 
     def __init__(self, pid: int) -> None:

@@ -1,4 +1,4 @@
-"""From what was seen to what held the GPU back. Pure: nothing is asked of the machine here."""
+"""From what was seen to what limited the GPU. Pure: nothing is asked of the machine here."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ _POWER = {"sw_power_cap", "hw_power_brake_slowdown"}
 
 @record
 class Reason:
-    """One thing that held the GPU back, or that nothing did."""
+    """One thing that limited the GPU, or that nothing did."""
 
     kind: Annotated[str, Fact("unwatched, too-short, unused, idle, thermal, power, slowdown, memory, none")]
     sentence: str
@@ -41,7 +41,7 @@ class Reason:
 
 @record
 class WatchedRun:
-    """A program that has ended, and what held the GPU back meanwhile."""
+    """A program that has ended, and what limited the GPU meanwhile."""
 
     command: tuple[str, ...]
     exit_status: int
@@ -74,7 +74,7 @@ def _known(samples: Iterable[DeviceSample], field: str) -> list[float]:
 
 
 def what_held_back(watch: Watch) -> tuple[Reason, ...]:
-    """Return what held the GPU back, the gravest first; nothing is claimed from fewer than five samples."""
+    """Return what limited the GPU, the gravest first; nothing is claimed from fewer than five samples."""
     if watch.problem:
         return (Reason(kind="unwatched", sentence=f"the GPU was not watched: {watch.problem}"),)
     if len(watch.samples) < FEWEST_SAMPLES:
@@ -98,7 +98,7 @@ def _counted(count: int) -> str:
 
 
 def _used_devices(watch: Watch) -> list[_Used]:
-    """Return the devices that NVML lists the program on; where it lists it nowhere, those that somebody works on.
+    """Return the devices that NVML lists the program on; if it lists it nowhere, those that somebody works on.
 
     In a container NVML does not know the program, and a device on which it lists others only is theirs.
     """
@@ -216,7 +216,7 @@ def _throttled(used: _Used) -> Iterator[Reason]:
 
 
 def _numbers(device: WatchedDevice, held: Sequence[DeviceSample]) -> str:
-    """Return ": at most 87 °C, 698 of 700 W, SM clock 1,410 of 1,980 MHz" of the samples in which it was held down."""
+    """Return ": at most 87 °C, 698 of 700 W, SM clock 1,410 of 1,980 MHz" of the samples in which it was lowered."""
     parts = []
     temperatures = _known(held, "temperature_celsius")
     watts, clocks = _known(held, "power_watts"), _known(held, "clock_mhz")

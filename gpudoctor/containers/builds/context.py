@@ -81,7 +81,7 @@ class BuildContext:
             return None
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in `folder`, sorted; none where it is no folder."""
+        """Return the names in `folder`, sorted; none if it is no folder."""
         try:
             return sorted(os.listdir(self.root / folder))
         except (FileNotFoundError, NotADirectoryError):
@@ -124,7 +124,7 @@ class BuildContext:
                 yield self.file(path, entry.stat(follow_symlinks=False))
 
     def file(self, path: str, found: os.stat_result) -> ContextFile:
-        """Return the file at `path`, of which `found` is known."""
+        """Return the file at `path`, whose `found` is known."""
         return ContextFile(
             path=path,
             size_bytes=found.st_size,
@@ -151,7 +151,7 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
 
 
 def read_context(root: Path, dockerfile: Path | None = None) -> BuildContext:
-    """Return the context at `root`, with the `.dockerignore` of `dockerfile` where it has one of its own.
+    """Return the context at `root`, with the `.dockerignore` of `dockerfile` if it has one of its own.
 
     Raises:
         ValueError: the `.dockerignore` is wrong; the message names file and line.

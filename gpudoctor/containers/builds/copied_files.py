@@ -1,6 +1,6 @@
 """Which files of the build context a COPY or ADD takes, and where each ends in the image.
 
-Source: https://docs.docker.com/reference/dockerfile/#copy , and experiments with both builders where it is silent.
+Source: https://docs.docker.com/reference/dockerfile/#copy , and experiments with both builders if it is silent.
 """
 
 import posixpath

@@ -1,6 +1,6 @@
 """A Dockerfile, text → instructions.
 
-Source: https://docs.docker.com/reference/dockerfile/ ; where it is silent, what BuildKit's own parser does.
+Source: https://docs.docker.com/reference/dockerfile/ ; if it is silent, what BuildKit's own parser does.
 """
 
 import json
@@ -238,7 +238,7 @@ def _heredocs(rest: str, lines: list[str], start: int) -> tuple[tuple[Heredoc, .
 
 
 def context_mounts(instruction: Instruction) -> Iterator[Mapping[str, str]]:
-    """Yield the fields of each --mount of the build context, for a RUN: `source`, where it says one, and `target`.
+    """Yield the fields of each --mount of the build context, for a RUN: `source`, if it says one, and `target`.
 
     Only what the RUN makes of these files is in the image.
     Source: https://docs.docker.com/reference/dockerfile/#run---mounttypebind

@@ -35,7 +35,7 @@ class DockerIgnore:
     """The patterns of one file, in their order.
 
     enters_all: an exception with a wildcard is looked for in ignored folders too, as by Docker's BuildKit from 23.0 on.
-    The classic builder and the older BuildKit enter an ignored folder only where the text of an exception begins with
+    The classic builder and the older BuildKit enter an ignored folder only if the text of an exception begins with
     its path. Source: github.com/tonistiigi/fsutil filter.go; moby archive.go TarWithOptions.
     """
 
@@ -86,7 +86,7 @@ def parse_dockerignore(text: str) -> DockerIgnore:
 
 
 def _pattern(line: str, number: int) -> Pattern | None:
-    """Return the pattern of one line; None if it holds none. "." is ignored for historical reasons."""
+    """Return the pattern of one line; None if it contains none. "." is ignored for historical reasons."""
     text = line.strip()
     excepts = text.startswith("!")
     if excepts:
@@ -110,7 +110,7 @@ def path_expression(pattern: str) -> str:
     (a lookahead is never entered twice): many of them would take exponential time.
 
     Raises:
-        ValueError: it is not a pattern, or holds too many `**`.
+        ValueError: it is not a pattern, or contains too many `**`.
     """
     pieces = _pieces(pattern)
     if pieces.count("**") > MAXIMUM_DEEP:

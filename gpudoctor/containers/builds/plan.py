@@ -116,7 +116,7 @@ def read_plan(
 ) -> Plan:
     """Return what a build would do.
 
-    text: of the Dockerfile, where it stands inside the file `dockerfile`.
+    text: of the Dockerfile, if it is inside the file `dockerfile`.
 
     Raises:
         ValueError: the Dockerfile or `.dockerignore` is wrong; the message names file and line.

@@ -21,7 +21,7 @@ class Copy:
     """One COPY or ADD with everything expanded.
 
     sources: as written: paths and patterns of the context (or of `origin`), URLs, names of here-documents.
-    destination: absolute path in the image, "/" at its end where it names a folder.
+    destination: absolute path in the image, "/" at its end if it names a folder.
     origin: the stage or image that --from names; "" for the build context.
     """
 
@@ -40,7 +40,7 @@ class Copy:
 class Step:
     """One instruction of a stage as the builder sees it.
 
-    words: its arguments as written, expanded where the builder expands them; a command is left as it is.
+    words: its arguments as written, expanded if the builder expands them; a command is left as it is.
     copy: what it copies, for COPY and ADD.
     names_unset: it names a variable that is set nowhere here: what it expands to in an image may be something else.
     """
@@ -55,7 +55,7 @@ class Step:
 class Base:
     """What a stage takes over from the image that its FROM names.
 
-    triggers: the instructions that the image holds behind ONBUILD, in their order.
+    triggers: the instructions behind ONBUILD in the image, in their order.
     """
 
     directory: str = "/"
@@ -67,7 +67,7 @@ class Base:
 class Stage:
     """One stage: from FROM to the next.
 
-    index: from 0. name: of `AS name`; the index as text where it has none.
+    index: from 0. name: of `AS name`; the index as text if it has none.
     base: the image or stage of FROM, expanded.
     arguments: values of the ARGs that are declared in it.
     """
@@ -267,7 +267,7 @@ class _Reader:
 
 
 def _triggers_of(base: Base, first: Instruction) -> tuple[Instruction, ...]:
-    """Return the instructions behind ONBUILD of the image that `first`, a FROM, names; they stand at its line."""
+    """Return the instructions behind ONBUILD of the image that `first`, a FROM, names; they get its line number."""
     if not base.triggers:
         return ()
     text = "\n".join(("FROM scratch", *(f"ONBUILD {trigger}" for trigger in base.triggers)))

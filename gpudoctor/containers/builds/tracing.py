@@ -27,9 +27,9 @@ class WholeFolder:
 
 @record
 class ResolvedCopy:
-    """One COPY or ADD of the target stage (or of a stage that it goes on from), with the files that it brings.
+    """One COPY or ADD of the target stage (or of a stage that it goes on from), with the files that it copies.
 
-    So is a RUN that sees files of the context by --mount: it brings none, and they are its inputs.
+    So is a RUN that sees files of the context by --mount: it copies none, and they are its inputs.
 
     selection: what it takes from the context; for `--from` a stage, what that stage took of it, as far as it is known.
     opaque: why its files cannot be traced; "" if they can.
@@ -121,7 +121,7 @@ class _Tracer:
         return replace(selection, placed=placed)
 
     def _from_stage(self, copy: Copy, origin: Stage) -> ResolvedCopy:
-        """Return what `copy` brings of the files that `origin` took from the context."""
+        """Return what `copy` copies of the files that `origin` took from the context."""
         known = {placed.image_path: (placed, item) for item in self.copies(origin) for placed in item.selection.placed}
         placed: dict[str, CopiedFile] = {}
         rewritten = False
@@ -144,7 +144,7 @@ class _Tracer:
         return ResolvedCopy(copy=copy, selection=selection, may_be_rewritten=rewritten, whole=whole)
 
     def _whole(self, copy: Copy, origin: Stage) -> Iterator[WholeFolder]:
-        """Yield the folders that `copy` takes whole, where nothing but COPY can have put files into them."""
+        """Yield the folders that `copy` takes whole, if nothing but COPY can have put files into them."""
         before = self.copies(origin)
         stages = lineage(self._stages, origin)
         if any(item.opaque for item in before) or any(_is_run(step) for stage in stages for step in stage.steps):

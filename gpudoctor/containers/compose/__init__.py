@@ -1,1 +1,1 @@
-"""Compose projects: their files read as Compose reads them, without running it where that can be told."""
+"""Compose projects: their files read as Compose reads them, without running it if that can be determined."""

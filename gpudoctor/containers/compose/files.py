@@ -44,7 +44,7 @@ class ComposeFiles:
 
 
 def find_files(path: Path, environ: Mapping[str, str]) -> ComposeFiles:
-    """Return the files that compose takes, started in the folder `path`, or told to take the file `path`.
+    """Return the files that compose reads if it is started in the folder `path`, or with the file `path`.
 
     Raises:
         NoComposeFile: there is none.

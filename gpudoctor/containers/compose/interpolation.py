@@ -19,7 +19,7 @@ MAXIMUM_CHARACTERS = 4 << 20
 MAXIMUM_BYTES = 1 << 18
 """Of a file of variables."""
 
-_DOLLAR = "\0"  # stands for $$ while variables are replaced: no YAML and no environment has it
+_DOLLAR = "\0"  # replaces $$ while variables are replaced: no YAML and no environment has it
 _NO_VARIABLE = re.compile(r"\$(?!\{?[A-Za-z_])")
 _SKIPPED = re.compile(r"(?:\s+|#[^\n]*)*")
 _STATEMENT = re.compile(
@@ -29,7 +29,7 @@ _STATEMENT = re.compile(
     re.DOTALL,
 )
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$$"}
-"""What stands for a character behind a backslash; the dollar stays one, for variables are replaced afterwards."""
+"""What a character behind a backslash means; the dollar stays one, because variables are replaced afterwards."""
 
 
 class Interpolation:
@@ -61,7 +61,7 @@ class Interpolation:
 def read_env_file(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a file sets.
 
-    environ: its variables win over those that stand earlier in the file where a value names one.
+    environ: its variables win over those that stand earlier in the file if a value names one.
 
     Raises:
         ValueError: the file is wrong or too large; the message names file and line.

@@ -33,7 +33,7 @@ class Service:
 
     image: as it is written; None if it is not. Its registry tag, or the tag that its build gets.
     images: the tags that its image can have: `image`, or those that compose gives a build without one (v2, then v1).
-    mount_targets: the paths in the container that volumes and tmpfs lie over.
+    mount_targets: the paths in the container that volumes and tmpfs cover.
     gpu_requests: from `gpus` or `deploy.resources.reservations.devices`.
     environment: NAME → value; None for a name without a value, also in the environment.
     profiles: it runs only with one of them; () always.

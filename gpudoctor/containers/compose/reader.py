@@ -23,13 +23,13 @@ COMMAND_SECONDS = 5.0
 def read_project(path: Path, environ: Mapping[str, str], command_seconds: float = COMMAND_SECONDS) -> Project:
     """Return the compose project of the folder `path` (or of those above it), or of the file `path`.
 
-    The user's own command line reads it, where there is one; else it is read here, by the rules of Compose v2.
+    The user's own command line reads it, if there is one; else it is read here, by the rules of Compose v2.
 
     command_seconds: for each command line that may be asked; 0 asks none.
 
     Raises:
         NoComposeFile: there is none.
-        ValueError: a file is wrong, or holds what is not understood; the message names file and place.
+        ValueError: a file is wrong, or contains what is not understood; the message names file and place.
         OSError: a file cannot be read.
     """
     files = find_files(path, environ)

@@ -92,14 +92,14 @@ def service_of(name: str, project: str, fields: Mapping[str, Any], environ: Mapp
 
 
 def mapping_of(value: Any) -> dict[str, Any]:
-    """Return a mapping; {} for null. Raises ValueError: it is none."""
+    """Return a mapping; {} for null. Raises ValueError: it is not a mapping."""
     if value is not None and not isinstance(value, dict):
         raise ValueError("a mapping is expected")
     return value or {}
 
 
 def sequence_of(value: Any) -> list[Any]:
-    """Return a sequence; [] for null. Raises ValueError: it is none."""
+    """Return a sequence; [] for null. Raises ValueError: it is not a sequence."""
     if value is not None and not isinstance(value, list):
         raise ValueError("a sequence is expected")
     return value or []

@@ -1,6 +1,6 @@
-"""The engine that holds images and containers: how it is reached, and what it knows of a project.
+"""The engine that has the images and containers: how it is reached, and what it knows about a project.
 
-The types of the package docker are named here for annotations: it is imported only where an engine is asked.
+The types of the package docker are named here for annotations: it is imported only if an engine is asked.
 """
 
 from typing import TYPE_CHECKING, Any

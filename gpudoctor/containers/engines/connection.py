@@ -1,4 +1,4 @@
-"""The engine that holds the images: Docker, or Podman by its compatible socket."""
+"""The engine that has the images: Docker, or Podman by its compatible socket."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def connect(environ: Mapping[str, str], timeout_seconds: float = 20.0) -> Docker
 
 
 def reached_by(api: APIClient, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of ProjectImage that tell how a user reaches the engine from a shell."""
+    """Return the fields of ProjectImage that say how a user reaches the engine from a shell."""
     endpoint = find_endpoint(environ)
     alone = shutil.which("docker", path=environ.get("PATH")) is None and is_podman(api)
     return {"engine_address": endpoint.address if alone or endpoint.environment else None, "by_podman_alone": alone}
@@ -93,7 +93,7 @@ def refusal(error: Exception) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Return `text` without control characters: an answer may hold anything."""
+    """Return `text` without control characters: an answer may contain anything."""
     return "".join(character if character.isprintable() else " " for character in text[:LONGEST_REASON])
 
 
@@ -232,7 +232,7 @@ def _explain_refused_client(text: str, endpoint: Endpoint) -> str:
 
 
 def _how_to_start(endpoint: Endpoint, environ: Mapping[str, str]) -> str:
-    """Return the command that starts what is installed, where nothing else was asked for."""
+    """Return the command that starts what is installed, if nothing else was asked for."""
     if endpoint.address != _DEFAULT:
         return "start it there, or set DOCKER_HOST to another engine"
     programs = {name: shutil.which(name, path=environ.get("PATH")) for name in ("docker", "podman")}

@@ -28,9 +28,9 @@ class Endpoint:
 
     address: "unix:///var/run/docker.sock", "tcp://host:2376".
     origin: what named it: "DOCKER_HOST", "docker context NAME", "the default socket".
-    certificates: folder of ca.pem, cert.pem and key.pem, of which some may be missing; None without TLS.
+    certificates: folder of ca.pem, cert.pem and key.pem, some of which may be missing; None without TLS.
     is_verified: the engine's certificate has to be that of the CA.
-    environment: what brings any docker or compose command there, where it would not go there by itself.
+    environment: variables that send docker and compose commands there, if they would not go there by themselves.
     """
 
     address: str
@@ -62,7 +62,7 @@ def find_endpoint(environ: Mapping[str, str]) -> Endpoint:
 
 
 def _tls(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields that tell of TLS. Any value but an empty one switches it on, as with the command line."""
+    """Return the fields that describe TLS. Any value but an empty one switches it on, as with the command line."""
     verified = bool(environ.get("DOCKER_TLS_VERIFY"))
     if not verified and not environ.get("DOCKER_TLS"):
         return {}
@@ -115,7 +115,7 @@ def _of_context(name: str, folder: Path, back: str, *, is_seen_by_all: bool) -> 
 
 
 def _of_socket(environ: Mapping[str, str]) -> Endpoint:
-    """Return Docker's socket, else that of rootless Docker or of Podman where one is there."""
+    """Return Docker's socket, else that of rootless Docker or of Podman if one is there."""
     path = next((path for path in sockets(environ) if os.path.exists(path)), DOCKER_SOCKET)
     address = f"unix://{path}"
     is_default = path == DOCKER_SOCKET

@@ -1,4 +1,4 @@
-"""What the engine holds: single images and containers, and the containers of a compose project's services."""
+"""What the engine has: single images and containers, and the containers of a compose project's services."""
 
 import os
 from collections.abc import Iterable, Mapping

@@ -1,1 +1,1 @@
-"""What an image holds and how it came to be: its files, layers and history, read without running anything."""
+"""What an image contains and how it was built: its files, layers and history, read without running anything."""

@@ -31,7 +31,7 @@ def inspect_bases(api: APIClient, plan: Plan) -> dict[str, Inspected]:
 def bases_of(image: Inspected, bases: Mapping[str, Inspected], plan: Plan, fit: HistoryMatch) -> dict[str, Base]:
     """Return what each base hands over to the build.
 
-    Where the one that the image goes on from no longer exists, the image itself tells its working directory and
+    Where the one that the image goes on from no longer exists, the image itself says its working directory and
     its variables, without those that the Dockerfile sets too.
     """
     found = {name: _handed_over(about) for name, about in bases.items()}
@@ -120,10 +120,10 @@ def differing_arguments(fit: HistoryMatch, plan: Plan) -> tuple[str, ...]:
 
 
 def differing_defaults(fit: HistoryMatch, plan: Plan, built_at: float) -> tuple[str, ...]:
-    """Return the arguments that are not given, and of which the Dockerfile had another default when it was built.
+    """Return the arguments that are not given, and whose default was another one when the image was built.
 
-    BuildKit writes `ARG V=1` with the value that V had. That may have been given, too: it tells of another default
-    only where the Dockerfile was written after the build.
+    BuildKit writes `ARG V=1` with the value that V had. That may have been given, too: it shows another default
+    only if the Dockerfile was written after the build.
     """
     if plan.changed_at <= built_at:
         return ()

@@ -30,7 +30,7 @@ MAXIMUM_SHOWN = 3
 """Changed files that are named."""
 
 SOON_READ_BYTES = 48 << 20
-"""The layers of a larger image, half a second and more, are read only where the times of its files tell nothing."""
+"""The layers of a larger image, half a second and more, are read only if the times of its files say nothing."""
 
 
 class ImageFacts:
@@ -84,7 +84,7 @@ class ImageFacts:
     def instructions(self, files: StoredFiles | None = None) -> tuple[CopiedFiles, ...]:
         """Return how each COPY and ADD of the plan compares with the image.
 
-        files: of the image, where they are at hand.
+        files: of the image, if they are at hand.
         """
         if files is None:
             with self.files() as own:
@@ -131,7 +131,7 @@ class ImageFacts:
         return replace(item, unknown=f"{named} changed after the build, and the image has only what was built from it")
 
     def moment(self, traced: ResolvedCopy) -> Moment | None:
-        """Return when the COPY was carried out. The history has whole seconds, the image its exact end."""
+        """Return when the COPY ran. The history has whole seconds, the image its exact end."""
         entry = self.fit.entry(traced.copy.instruction)
         if entry is None or not entry.created_at:
             return None

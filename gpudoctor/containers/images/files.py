@@ -1,6 +1,6 @@
 """Files of an image, out of the archives that the engine streams. Nothing of them is run, and nothing is written.
 
-Single layers come out of the stream of `docker save`: slow, read only where the final files leave doubt.
+Single layers come out of the stream of `docker save`: slow, read only if the final files leave doubt.
 """
 
 import json
@@ -20,7 +20,7 @@ MAXIMUM_JSON_BYTES = 16 << 20
 
 
 class TooLarge(Exception):
-    """The archive holds more than is read."""
+    """The archive contains more than is read."""
 
 
 @record
@@ -50,7 +50,7 @@ class ImageFile:
 def read_archive(
     chunks: Iterable[bytes], parent: str, sizes: Mapping[str, int], limit_bytes: int
 ) -> dict[str, ImageFile]:
-    """Return what a tar archive holds, by absolute path in the image.
+    """Return what a tar archive contains, by absolute path in the image.
 
     parent: the folder of the image to which the names in the archive are relative.
     sizes: path → size of the file that it is compared with: the content of a file of another size is not looked at.
@@ -83,7 +83,7 @@ def path_of(parent: str, name: str) -> str | None:
 
 
 def entry_of(archive: tarfile.TarFile, member: tarfile.TarInfo, parent: str, size: int | None) -> ImageFile:
-    """Return the member of an archive that is being read; with its digest where it is a file of `size` bytes."""
+    """Return the member of an archive that is being read; with its digest if it is a file of `size` bytes."""
     if member.isdir():
         return ImageFile(kind="folder", changed_at=member.mtime)
     if member.issym():
@@ -173,7 +173,7 @@ class _Saved:
             self._layers[member.name] = self._files(stream)
 
     def _files(self, stream: IO[bytes]) -> dict[str, ImageFile] | None:
-        """Return the wanted files of a layer; None if the stream is none."""
+        """Return the wanted files of a layer; None if the stream is not a layer."""
         found: dict[str, ImageFile] = {}
         try:
             with tarfile.open(fileobj=stream, mode="r|*") as layer:

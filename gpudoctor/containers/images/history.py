@@ -127,7 +127,7 @@ def match_history(
 
 
 def _differing_labels(steps: Sequence[Step], entries: Sequence[Entry]) -> list[int]:
-    """Return the lines of the labels that the history has not, where it has as many."""
+    """Return the lines of the labels that the history has not, if it has as many."""
     labels = [step for step in steps if step.instruction.name in LABELS and not step.instruction.onbuild]
     written = [setting_written("LABEL", _written(entry)) for entry in entries if _name_of(entry) in LABELS]
     if len(written) < len(labels):
@@ -212,7 +212,7 @@ def _said(entry: Entry) -> str:
 
 
 class _EntryReader:
-    """Reads keys out of entries. The commands of the Dockerfile tell where the build arguments before one end."""
+    """Reads keys out of entries. The commands of the Dockerfile show where the build arguments before one end."""
 
     def __init__(self, steps: Sequence[Step], builder: str) -> None:
         self._builder = builder
@@ -272,7 +272,7 @@ def setting_asked_for(name: str, words: Sequence[str], rest: str) -> str:
 
 
 def setting_written(name: str, text: str) -> str:
-    """Return the setting that the history tells with `text`, which follows the name of the instruction."""
+    """Return the setting that `text` in the history gives, which follows the name of the instruction."""
     if name == "EXPOSE":
         return _ports(text)
     if name == "HEALTHCHECK":

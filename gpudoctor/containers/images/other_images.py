@@ -30,7 +30,7 @@ MAXIMUM_BYTES = 64 << 20
 
 
 def fresh_tags(api: APIClient, stale: ImageFacts) -> tuple[str, ...]:
-    """Return the tags of other local images that hold the files of the context, while `stale` does not."""
+    """Return the tags of other local images that contain the files of the context, while `stale` does not."""
     others = (image for image in _newest(api) if image["Id"] != stale.id)
     alike = (image for image in others if (there := _fit(api, image, stale.plan)) is not None and there.fits)
     return tuple(tag for image in islice(alike, MAXIMUM_COMPARED) for tag in _fresh_tags_of(api, image, stale.plan))
@@ -89,7 +89,7 @@ def _tags(image: Mapping[str, Any]) -> list[str]:
 
 
 def moved_sources(api: APIClient, facts: ImageFacts) -> tuple[str, ...]:
-    """Return the images, by their names in the Dockerfile, out of which a build would copy other files now.
+    """Return the images, by their names in the Dockerfile, from which a build would copy other files now.
 
     Only names that were given to an image after the build are looked into, and only those whose files nothing changes
     on the way: no RUN of the stage that is named after the image, and none after the COPY.

@@ -43,7 +43,7 @@ def created_container(api: APIClient, image: str) -> Iterator[str]:
 
 
 class Files(Protocol):
-    """What can be asked of the files of an image or container. Each raises docker.errors.APIError where it fails."""
+    """What can be asked of the files of an image or container. Each raises docker.errors.APIError if it fails."""
 
     def read(self, folders: Iterable[str], sizes: Mapping[str, int]) -> dict[str, ImageFile]:
         """Return the files below `folders` and at the paths of `sizes`, by absolute path."""
@@ -93,7 +93,7 @@ class ContainerFiles:
     def read(self, folders: Iterable[str], sizes: Mapping[str, int]) -> dict[str, ImageFile]:
         """Return the files below `folders` and at the paths of `sizes`, by absolute path.
 
-        folders: read whole, as far as they hold not much more than what is asked for; else what is asked for in them.
+        folders: read whole, if they contain not much more than what is asked for; else what is asked for in them.
         sizes: path → size of the file that it is compared with; a file of that size comes with its digest.
         """
         found: dict[str, ImageFile] = {}
@@ -107,7 +107,7 @@ class ContainerFiles:
         return found
 
     def _read_folder(self, folder: str, sizes: Mapping[str, int], found: dict[str, ImageFile], done: list[str]) -> None:
-        """Read the folder into `found` and note it in `done`; where it holds far too much, the folders in it."""
+        """Read the folder into `found` and note it in `done`; if it contains far too much, the folders in it."""
         if is_below(folder, done):
             return
         if folder != "/" and self._read_whole(folder, sizes, found):
@@ -121,7 +121,7 @@ class ContainerFiles:
                 self._read_folder(start + name, sizes, found, done)
 
     def _read_whole(self, folder: str, sizes: Mapping[str, int], found: dict[str, ImageFile]) -> bool:
-        """Read the folder whole into `found`; return whether it could be: not where it holds far too much."""
+        """Read the folder whole into `found`; return whether it could be: not if it contains far too much."""
         wanted = sum(size for path, size in sizes.items() if is_below(path, [folder]))
         real, chunks, about = self._open(folder)
         if about is None:
@@ -135,7 +135,7 @@ class ContainerFiles:
         return True
 
     def file(self, path: str, size: int) -> ImageFile | None:
-        """Return the file or link at `path`, its content read where it has `size`; None if nothing is there."""
+        """Return the file or link at `path`, its content read if it has `size`; None if nothing is there."""
         about = self.stat(path)
         if about is None:
             return None

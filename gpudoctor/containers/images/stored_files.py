@@ -1,6 +1,6 @@
 """The files of an image, by what was read of it before, and else by a container that is never started.
 
-An image never changes, for its id is the digest of what it holds: what was read of it is kept for the next look.
+An image never changes, because its id is the digest of its content: what was read is kept for the next time.
 """
 
 import hashlib

@@ -15,10 +15,10 @@ from gpudoctor.parsers.requirements_files import normalise
 from gpudoctor.parsers.torch_version_file import build_of_version, parse_torch_version_file
 
 PREFIXES = ("/usr/local", "/opt/conda", "/opt/venv", "/venv", "/app/.venv", "/root/.venv", "/usr")
-"""Where images keep a Python, besides the folders that their command and environment name."""
+"""Where images keep a Python, in addition to the folders that their command and environment name."""
 
 SYSTEM = ("/usr/local", "/usr")
-"""Prefixes of which the Python looks into the home folder of its user too; that of a virtual environment does not."""
+"""Prefixes whose Python also searches its user's home folder. That of a virtual environment does not."""
 
 VERSIONS = tuple(f"3.{minor}" for minor in range(15, 7, -1))
 MAXIMUM_PREFIXES = 20
@@ -88,7 +88,7 @@ class Packages:
 
     @property
     def python_version(self) -> str:
-        """Return the version of the Python of the first folder that tells it, "3.11"; "" if none does."""
+        """Return the version of the Python of the first folder that shows it, "3.11"; "" if none does."""
         found = (re.search(r"/python(3\.\d{1,2})/", folder.path) for folder in self.folders)
         return next((match[1] for match in found if match is not None), "")
 
@@ -168,7 +168,7 @@ def _prefixes(config: Mapping[str, Any], environment: Mapping[str, str]) -> tupl
 
 
 def _versions(files: Files, prefix: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the versions that may be below `prefix`: the one its link tells, else all; () where it has no folder."""
+    """Return the versions that may be below `prefix`: the one its link names, else all; () if it has no folder."""
     if files.stat(f"{prefix}/lib") is None:
         return ()
     about = files.stat(f"{prefix}/bin/python3")

@@ -87,7 +87,7 @@ class _Imports:
             yield from filter(self._here, (f"{place}/__init__.py", f"{place}.py"))
 
     def _here(self, path: str) -> str:
-        """Return where the file of the container stands on this machine; "" if no mount shows it."""
+        """Return where the file of the container is on this machine; "" if no mount shows it."""
         for destination, source in self._mounts:
             if path == destination or path.startswith(f"{destination.rstrip('/')}/"):
                 here = source if path == destination else os.path.join(source, posixpath.relpath(path, destination))

@@ -48,7 +48,7 @@ class Asked:
     """One package that a file asks for.
 
     file: path in the context. extras: of the package that are asked for.
-    is_constraint: it says which version it must be where it is installed, not that it must be.
+    is_constraint: it says which version it must be if it is installed, not that it must be.
     """
 
     name: str
@@ -85,7 +85,7 @@ def platform_of(image: Mapping[str, Any], python: str) -> dict[str, str]:
 def wanted_by(
     plan: Plan, instructions: Sequence[CopiedFiles], built_at: float, platform: Mapping[str, str]
 ) -> tuple[RequirementFile, ...]:
-    """Return the files of the context of which the packages of the image may be older than they are.
+    """Return the files of the context that may be newer than the packages of the image.
 
     A RUN that follows the COPY of an equal file has installed from it, whatever came after. So these files count: those
     that differ in the image, or of which an included one does; those that a RUN installed from that are not in the
@@ -145,7 +145,7 @@ def _unmet_of(packages: Packages, wanted: RequirementFile, platform: Mapping[str
 def _unmet_extras(
     packages: Packages, item: Asked, installed: Distribution, platform: Mapping[str, str]
 ) -> Iterator[UnmetRequirement]:
-    """Yield what the extras of an installed package need and is not there, as its own metadata tell."""
+    """Yield what the extras of an installed package need and is not there, according to its own metadata."""
     for line in packages.required_by(installed):
         if requirements_files.parse_requirement(line, "", {**platform, "extra": ""}) is not None:
             continue  # needed without extras too: pip has seen to it
@@ -165,7 +165,7 @@ def _as_unmet(item: Asked, found: Distribution | None = None) -> UnmetRequiremen
 
 
 class _Commands:
-    """The commands that a build of the plan runs, as far as they tell what is installed."""
+    """The commands that a build of the plan runs, as far as they show what is installed."""
 
     def __init__(self, plan: Plan) -> None:
         self._texts = [_command(step) for step in _runs(plan)]

@@ -56,7 +56,7 @@ def _package(start: str, placed: Sequence[tuple[CopiedFile, ResolvedCopy]]) -> P
 
 
 def shadowing(files: Files, folders: Sequence[str], facts: ImageFacts, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of ProjectImage that tell of installed copies older than the source that the image holds too.
+    """Return the fields of ProjectImage that describe installed copies older than the source that is also in the image.
 
     A package of the same name but with other modules is somebody else's. One that is like the source in the image is
     not older than that, and one that was installed after the source was copied was made of it.

@@ -105,7 +105,7 @@ class _Reader:
         return None
 
     def _by_text(self, text: str, directory: str, arguments: Sequence[str], depth: int) -> tuple[str, ...] | None:
-        """Return the folders for the last command of a shell script, or else for the last one that tells of Python."""
+        """Return the folders for the last command of a shell script, or else for the last one that names Python."""
         commands: list[tuple[list[str], str]] = []
         for words in _commands(text, arguments):
             if words[0] == "cd" and len(words) == 2:

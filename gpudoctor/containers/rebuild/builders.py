@@ -24,7 +24,7 @@ class Builder(Protocol):
         """Whether BuildKit builds, and not the classic builder."""
 
     def build(self, tag: str, *, no_cache: bool = False, stages: tuple[str, ...] = ()) -> Step:
-        """Return the build under `tag`. stages: where they can be named, only they go without the cache."""
+        """Return the build under `tag`. stages: if they can be named, only they go without the cache."""
 
     def forget_context(self) -> Step:
         """Return the step after which BuildKit reads every file of the context again."""

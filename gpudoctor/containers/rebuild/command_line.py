@@ -19,7 +19,7 @@ class CommandLine:
     """One program `docker`.
 
     version: of the client.
-    environment: the variables that bring it to the engine that is looked at; none where it goes there by itself.
+    environment: the variables that send it to that engine; none if it goes there by itself.
     """
 
     path: str

@@ -1,7 +1,7 @@
 """Renew one COPY in the cache of the classic builder, and nothing before it.
 
 That cache is the images themselves: of the images that an instruction made of the same parent, the newest is taken.
-So the stale COPY is carried out once more, without the cache, on the layer before it; the next plain build goes on from
+So the stale COPY runs once more, without the cache, on the layer before it; the next plain build goes on from
 there. A changed argument would not do: the build after it would go back to the older image.
 """
 
@@ -30,7 +30,7 @@ class CopyAgain:
         return "# repeats the stale COPY with --no-cache, in a temporary Dockerfile FROM the layer before it"
 
     def run(self, progress: Progress) -> None:
-        """Look at each stage that copies from the context, and carry out its first stale COPY again.
+        """Look at each stage that copies from the context, and run its first stale COPY again.
 
         Raises:
             BuildFailed: a build did not succeed, or an image cannot be looked at.

@@ -1,4 +1,4 @@
-"""A build by the engine's API, where no docker command line can do it: the context goes there as a tar stream."""
+"""A build by the engine's API, if no docker command line can do it: the context goes there as a tar stream."""
 
 import base64
 import contextlib
@@ -29,7 +29,7 @@ _LOST_CONTEXT = "http://build-context-"
 
 @record
 class EngineBuild:
-    """POST /build. Source: ImageBuild of the Docker Engine API, of which version "2" is BuildKit."""
+    """POST /build. Source: ImageBuild of the Docker Engine API; version "2" is BuildKit."""
 
     api: APIClient
     dockerfile: Path
@@ -135,9 +135,9 @@ class EnginePrune:
 
 
 def lines_of(message: bytes) -> Iterator[str]:
-    """Yield what BuildKit's StatusResponse `message` tells, as `docker build` would write it.
+    """Yield what BuildKit's StatusResponse `message` says, as `docker build` would write it.
 
-    The engine sends it as protocol buffers, of which the names of steps and what they write are taken out.
+    The engine sends it as protocol buffers. The names of steps and what they write are taken from it.
 
     Raises:
         ValueError: it is no such message.
@@ -206,7 +206,7 @@ class _Writer:
         self._links: dict[tuple[int, int], str] = {}  # by device and inode: the name under which the file was sent
 
     def folder(self, folder: str) -> Iterator[bytes]:
-        """Yield what is below `folder`. An ignored folder is looked into where an exception may take a file in."""
+        """Yield what is below `folder`. An ignored folder is looked into if an exception may take a file in."""
         for name in sorted(os.listdir(self._context.root / folder)):
             path = f"{folder}/{name}" if folder else name
             is_ignored = self._context.ignore.ignores(path)

@@ -16,10 +16,10 @@ from gpudoctor.containers.rebuild.interrupts import Interrupts
 from gpudoctor.model.record import record
 
 LAST_LINES = 20
-"""Of the build's output, which are shown where it fails."""
+"""Of the build's output, which are shown if it fails."""
 
 _LONGEST_LINE = 400
-_END_SECONDS = 10.0  # for a command to end in order after it was told to
+_END_SECONDS = 10.0  # for a command to end in order after the signal
 
 
 class BuildFailed(Exception):

@@ -207,7 +207,7 @@ def _folder() -> Path:
 
 
 def _locked(path: Path) -> IO[str] | None:
-    """Return the lock next to the journal, which holds until it is closed; None if another process has it."""
+    """Return the lock next to the journal, which lasts until it is closed; None if another process has it."""
     try:
         lock = path.with_suffix(".lock").open("a")
     except OSError as error:

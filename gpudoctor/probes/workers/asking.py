@@ -15,7 +15,7 @@ TRACEBACK_CHARACTERS = 4000
 
 
 def ask(question: Callable[[], Any]) -> Any:
-    """Return the answer, None where this build has no such thing or raises."""
+    """Return the answer, None if this build has no such thing or raises."""
     try:
         return question()
     except Exception:

@@ -21,7 +21,7 @@ RTLD_DI_LINKMAP = 2  # dlfcn.h of glibc
 
 
 def collect(_arguments: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return what libcuda answers; `library_error` where it cannot be loaded."""
+    """Return what libcuda answers; `library_error` if it cannot be loaded."""
     try:
         cuda = ctypes.CDLL(LIBRARY)
     except OSError as error:
@@ -44,7 +44,7 @@ def collect(_arguments: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _call(cuda: Any, function: str, *arguments: Any) -> Optional[int]:
-    """Return the function's result; None where the library lacks it, as the stub of a toolkit may."""
+    """Return the function's result; None if the library lacks it, as the stub of a toolkit may."""
     try:
         return int(getattr(cuda, function)(*arguments))
     except AttributeError:
@@ -86,7 +86,7 @@ def _device(cuda: Any, index: int) -> Dict[str, Any]:
 
 
 def _loaded_path(cuda: Any) -> str:
-    """Return the path by which the loader found the library; its name alone where the system does not tell."""
+    """Return the path by which the loader found the library; its name alone if the system does not say."""
     if sys.platform == "win32":
         buffer = ctypes.create_unicode_buffer(1024)
         kernel = ctypes.windll.kernel32

@@ -1,4 +1,4 @@
-"""Import CuPy and ask it what it can do here; where there is a device, compare a call of each library with NumPy.
+"""Import CuPy and ask it what it can do here; if there is a device, compare a call of each library with NumPy.
 
 Standard library, CuPy and the NumPy it needs, from Python 3.8 and CuPy 8 on. A value that is left out is unknown.
 """
@@ -35,7 +35,7 @@ def collect(arguments: Mapping[str, Any]) -> Facts:
 
 
 def _import_cupy() -> Tuple[Facts, Any]:
-    """Return the facts about the import, and the module: None where it failed.
+    """Return the facts about the import, and the module: None if it failed.
 
     CuPy wraps what the loader said in a page of advice; the exception that it names as the cause says what is missing.
     """
@@ -50,7 +50,7 @@ def _import_cupy() -> Tuple[Facts, Any]:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the exception that `error` was raised from in the end, `error` itself where there is none."""
+    """Return the exception that `error` was raised from in the end, `error` itself if there is none."""
     seen = {id(error)}
     while error.__cause__ is not None and id(error.__cause__) not in seen:
         error = error.__cause__
@@ -59,7 +59,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _versions(cupy: Any) -> Facts:
-    """Return the versions of CUDA that CuPy was built with, loaded and sees; a HIP version is none of CUDA."""
+    """Return the versions of CUDA that CuPy was built with, loaded and sees; a HIP version is not a CUDA version."""
     facts: Facts = {}
     if _is_hip(cupy):
         return facts
@@ -70,7 +70,7 @@ def _versions(cupy: Any) -> Facts:
 
 
 def _cuda_version(number: int) -> Any:
-    """Return "12.9" for 12090; None for 0, which stands for no driver."""
+    """Return "12.9" for 12090; None for 0, which means no driver."""
     return "{}.{}".format(number // 1000, number % 1000 // 10) if number else None
 
 

@@ -80,7 +80,7 @@ QUESTIONS: Tuple[Tuple[str, str, Tuple[Any, ...]], ...] = (
 
 
 def collect(arguments: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return what NVML tells, and what nvidia-smi tells where NVML gives no list of devices.
+    """Return what NVML says, and what nvidia-smi says where NVML gives no list of devices.
 
     arguments: `own_pids`, processes to leave out with all that they started; `nvidia_smi_seconds`, its time limit.
     """
@@ -237,7 +237,7 @@ def _processes(gate: Gate, handle: Any, own_pids: Set[int]) -> Answer:
 
 
 def _start_nvidia_smi() -> Optional[subprocess.Popen[bytes]]:
-    """Start it; None where there is no such program, or none that this user may run.
+    """Start it; None if there is no such program, or none that this user may run.
 
     Raises:
         OSError: it cannot be started for another reason.
@@ -253,7 +253,7 @@ def _start_nvidia_smi() -> Optional[subprocess.Popen[bytes]]:
 
 
 def _run_nvidia_smi(seconds: float) -> Dict[str, Any]:
-    """Return the outcome of `nvidia-smi -q -x` by its name; {} where there is no such program."""
+    """Return the outcome of `nvidia-smi -q -x` by its name; {} if there is no such program."""
     import subprocess
     import threading
 

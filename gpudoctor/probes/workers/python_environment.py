@@ -1,4 +1,4 @@
-"""What lies on disk in a Python environment: the interpreter, its packages, PyTorch and CuPy. Neither is imported.
+"""What is on disk in a Python environment: the interpreter, its packages, PyTorch and CuPy. Neither is imported.
 
 Every file read is bounded, none is executed, and nothing is looked at that does not bear on GPUs. Standard library
 only, from Python 3.8 on. Texts are handed back as they stand; `gpudoctor.parsers` reads them.
@@ -46,7 +46,7 @@ MOST_SECTION_BYTES = 64 * 2**20  # .rodata of libtorch_python.so takes 1 MB
 MOST_FILES = 2000
 MOST_CACHE_BYTES = 8 * 2**20
 LAZY_LIBRARIES = ("libtorch_global_deps.so", "libtorch_cuda_linalg.so", "libcaffe2_nvrtc.so")  # loaded by name
-# Libraries that a build of PyTorch brings or asks of its wheels. libcuda.so.1 is the driver's and is none of them.
+# Libraries that a build of PyTorch contains or asks of its wheels. libcuda.so.1 is the driver's and not one of them.
 BUILD_LIBRARY = (
     r"libtorch|libc10|libshm|libcaffe2|libgomp-|libcudart\.|libcublas|libcudnn|libcufft|libcufile|libcurand"
     r"|libcusolver|libcusparse|libcudss|libnccl|libnvrtc|libnvJitLink|libnvshmem_host|libnvToolsExt|libcupti"
@@ -97,7 +97,7 @@ def _listing(folder: str) -> List[str]:
 
 
 def _read(path: str, most: int = MOST_TEXT_BYTES) -> Optional[str]:
-    """Return the beginning of a text file, None where it cannot be read."""
+    """Return the beginning of a text file, None if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(most).decode("utf-8", "replace")
@@ -191,7 +191,7 @@ def _shadowing(directory: str, folders: Sequence[str], found: Sequence[Facts]) -
 
 
 def _package(folders: Sequence[str], found: Sequence[Facts], module: str) -> str:
-    """Return the folder of the package that `import module` takes from the environment, "" where there is none."""
+    """Return the folder of the package that `import module` takes from the environment, "" if there is none."""
     home = _home(found, module)
     for folder in ([home] if home else []) + list(folders):
         path = os.path.join(folder, module)
@@ -236,7 +236,7 @@ def _torch(folders: Sequence[str], found: Sequence[Facts], nvidia: Sequence[str]
     starts = [os.path.join(libraries, name) for name in LAZY_LIBRARIES if name in names]
     starts += [os.path.join(package, extension)] if extension else []
     python_library = next((name for name in names if name in ("libtorch_python.so", "torch_python.dll")), "")
-    if not any("cuda" in name or "hip" in name for name in names):  # the constants of a CPU build hold no architecture
+    if not any("cuda" in name or "hip" in name for name in names):  # the constants of a CPU build name no architecture
         python_library = ""
     return {
         "package": package,
@@ -261,7 +261,7 @@ class Elf:
 
 
 def _elf(file: BinaryIO, folder: str) -> Optional[Elf]:
-    """Return the dynamic section of a 64-bit little-endian ELF file, None where it is no such file.
+    """Return the dynamic section of a 64-bit little-endian ELF file, None if it is no such file.
 
     Source: "ELF-64 Object File Format", sections Program header table and Dynamic table.
     """
@@ -321,11 +321,11 @@ def _unresolved(starts: Sequence[str], places: Sequence[str]) -> Set[str]:
 
 
 def _architectures(path: str) -> Optional[str]:
-    """Return the string that torch.cuda.get_arch_list() splits, None where it is not found.
+    """Return the string that torch.cuda.get_arch_list() splits, None if it is not found.
 
     torch/csrc/cuda/Module.cpp compiles it in from CUDA_ARCH_FLAGS, so that it is a C string of its own in the
     constants of libtorch_python.so: "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120" in the wheel of 2.14.1+cu130.
-    libtorch_cuda.so, which holds the machine code itself, is not read: it has 0.5 to 2 GB.
+    libtorch_cuda.so, which contains the machine code itself, is not read: it has 0.5 to 2 GB.
     """
     try:
         with open(path, "rb", buffering=0) as file:
@@ -346,7 +346,7 @@ def _architectures(path: str) -> Optional[str]:
 
 
 def _constants(file: BinaryIO) -> bytes:
-    """Return the section .rodata of an ELF file or .rdata of a Windows DLL, b"" where there is none."""
+    """Return the section .rodata of an ELF file or .rdata of a Windows DLL, b"" if there is none."""
     header = file.read(64)
     if header[:6] == b"\x7fELF\x02\x01":
         at, size, count, names = struct.unpack("<Q10xHHH", header[40:48] + header[48:64])
@@ -370,7 +370,7 @@ def _constants(file: BinaryIO) -> bytes:
 
 
 def _cxx11_abi(path: str) -> Optional[bool]:
-    """Return whether C++ strings in PyTorch's interface are of the C++11 ABI, None where that cannot be told.
+    """Return whether C++ strings in PyTorch's interface are of the C++11 ABI, None if that cannot be determined.
 
     The constructor of c10::Error takes a string, whose mangled name differs: std::__cxx11::basic_string or Ss.
     """

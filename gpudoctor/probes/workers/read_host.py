@@ -16,9 +16,9 @@ A reading list, and the answer, which always has these keys and no others:
 
     lines      {name or glob: words}  of that command's standard output, and of files that match, only the lines that
                                    hold one of the words
-    instead    {name: other name}  that command is run only where the other, before it, cannot be started
+    instead    {name: other name}  that command is run only if the other, before it, cannot be started
 
-In a glob, `**` stands for any number of folders, and a folder that is not there matches nothing.
+In a glob, `**` matches any number of folders, and a folder that is not there matches nothing.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _expand(pattern: str) -> tuple[List[str], Optional[str]]:
 
 
 def _unescape(pattern: str) -> Optional[str]:
-    """Return the path that a pattern without a wildcard names ("[[]" is a bracket); None where there is a wildcard."""
+    """Return the path that a pattern without a wildcard names ("[[]" is a bracket); None if there is a wildcard."""
     if not any(sign in pattern for sign in "*?["):
         return pattern
     rest = re.sub(r"\[[*?[]\]", "", pattern)
@@ -260,7 +260,7 @@ def _read_bytes(path: str) -> bytes:
 
 
 def _try_node(path: str) -> Facts:
-    """Say whether this user can open a device; for reading only where its mode lets nobody write (nvidia-caps)."""
+    """Say whether this user can open a device; for reading only if its mode lets nobody write (nvidia-caps)."""
     try:
         status = os.stat(path)
     except (OSError, ValueError) as error:
@@ -322,7 +322,7 @@ class _Command:
             process.kill()
             with suppress(subprocess.TimeoutExpired):  # one that waits inside the driver is left behind
                 process.wait(1)
-        for thread in self.threads:  # what it has started and left behind may hold its pipes open
+        for thread in self.threads:  # processes that it left behind may keep its pipes open
             thread.join(max(0.1, self.deadline - time.monotonic()))
         return status
 
@@ -358,7 +358,7 @@ def _uname(_: str) -> Facts:
 
 
 def _libc(_: str) -> Optional[str]:
-    """Return "glibc 2.35"; None where the C library is another."""
+    """Return "glibc 2.35"; None if the C library is another."""
     return os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None
 
 

@@ -1,6 +1,6 @@
 """Read what the NVIDIA driver wrote to the kernel log.
 
-The answer is {"kernel_log": {"source": ..., "lines": [...]}}, or {"kernel_log": {"error": ...}} where all refused.
+The answer is {"kernel_log": {"source": ..., "lines": [...]}}, or {"kernel_log": {"error": ...}} if all refused.
 Standard library only, from Python 3.8 on. Only lines of the driver are kept, and the newest of them.
 """
 
@@ -64,7 +64,7 @@ def _output(argv: List[str]) -> bytes:
 
 
 def _read_records(device: str) -> Optional[List[str]]:
-    """Return the driver's lines in /dev/kmsg, which gives one record for each read; None where it holds no record."""
+    """Return the driver's lines in /dev/kmsg, which gives one record for each read; None if it contains no record."""
     descriptor = os.open(device, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         records = list(_records(descriptor))

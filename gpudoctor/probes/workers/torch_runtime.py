@@ -30,7 +30,7 @@ def collect(arguments: Mapping[str, Any]) -> Facts:
 
 
 def _import_torch() -> Tuple[Facts, Any]:
-    """Return the facts about the import, and the module: None where it failed."""
+    """Return the facts about the import, and the module: None if it failed."""
     try:
         import torch
 
@@ -101,10 +101,10 @@ def _switches(torch: Any) -> Facts:
 
 
 def _tf32(backends: Any, matmul: Any) -> bool:
-    """Return whether TF32 is allowed, by the newer switch where there is one.
+    """Return whether TF32 is allowed, by the newer switch if there is one.
 
     Once it has been set, reading the older one raises RuntimeError: "mix of the legacy and new APIs"
-    (https://github.com/pytorch/pytorch/issues/173731). "none" stands for the setting above it.
+    (https://github.com/pytorch/pytorch/issues/173731). "none" means the setting above it.
     """
     precision = ask(lambda: matmul.fp32_precision)
     if precision == "none":
@@ -136,7 +136,7 @@ def _devices(facts: Facts) -> Dict[str, List[str]]:
 
 
 def _products(torch: Any, devices: Mapping[str, List[str]]) -> List[Facts]:
-    """Return how far each product is from the float64 one. Nothing is computed where there is no device."""
+    """Return how far each product is from the float64 one. Nothing is computed if there is no device."""
     if not devices:
         return []
     with warnings.catch_warnings():

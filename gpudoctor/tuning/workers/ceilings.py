@@ -65,7 +65,7 @@ def copy_gb_s(device: Device, free_bytes: int | None, library: Library) -> float
 
 
 def _median_seconds(device: Device, work: Callable[[], object]) -> float:
-    """Return the median seconds of REPEATS runs after two for warming up, fewer where the limit ends them."""
+    """Return the median seconds of REPEATS runs after two for warming up, fewer if the limit ends them."""
     work()
     work()
     device.synchronize()

@@ -209,7 +209,7 @@ def _differences(library: Any, tested: Run, reference: Run, strict: Run | None) 
 def _not_finite_step(tested: Run, reference: Run) -> int | None:
     """Return the number, from 1, of the first step with values that are finite in the reference but not here.
 
-    Scores masked with minus infinity are so in both. If there is no other reference, only a loss tells.
+    Scores masked with minus infinity are so in both. If there is no other reference, only a loss shows it.
     """
     for number, step in enumerate(tested.steps, start=1):
         itself = tested is reference

@@ -1,4 +1,4 @@
-"""What comparing needs of CuPy and NumPy: complex128, and a product whose error tells of TF32."""
+"""What comparing needs of CuPy and NumPy: complex128, and a product whose error shows TF32."""
 
 import gc
 import math
@@ -45,7 +45,7 @@ def do_step(workload: Any, _precision: Watched, make_batch: Callable[[], Any], n
 
 
 def relative_error(values: Sequence[Any] | None, reference: Sequence[Any] | None) -> float | None:
-    """Return the largest norm(value - expected) / norm(expected) of the arrays; infinity where only this is finite.
+    """Return the largest norm(value - expected) / norm(expected) of the arrays; infinity if only this is finite.
 
     Each array by itself: a spectrum and its logarithm are of different sizes. None if there is nothing to compare.
     """

@@ -86,7 +86,7 @@ class _Recorder:
 
     def __enter__(self) -> "_Recorder":
         self._hooks = [model.register_forward_hook(self._forward) for model in self._models]
-        # torch 2.0 on. Before, nothing tells that an optimiser steps: gradients are not compared, no step is repeated.
+        # torch 2.0 on. Before, nothing shows that an optimiser steps: gradients are not compared, no step is repeated.
         # (By import_module: torch.optim deletes its attribute `optimizer`.)
         register = getattr(import_module("torch.optim.optimizer"), "register_optimizer_step_pre_hook", None)
         if register is not None:
@@ -147,7 +147,7 @@ def _loss(returned: Any) -> float | None:
 def relative_error(
     values: Sequence[torch.Tensor | None] | None, reference: Sequence[torch.Tensor | None] | None
 ) -> float | None:
-    """Return norm(values - reference) / norm(reference); infinity where only the reference is finite.
+    """Return norm(values - reference) / norm(reference); infinity if only the reference is finite.
 
     None if there is nothing to compare: no values, or other shapes.
     """
@@ -175,10 +175,10 @@ def _double(tensor: Any) -> torch.Tensor:
 
 
 def product_error(precision: Precision, device: str) -> float | None:
-    """Return the relative error of a matrix product, or of a convolution in strict fp32 where that is worse.
+    """Return the relative error of a matrix product, or of a convolution in strict fp32 if that is worse.
 
     The factors have zero mean: of positive numbers, rounding errors of either sign would cancel in the sums, and even
-    bf16 would look exact. The convolution is there because torch allows TF32 for it unless told otherwise.
+    bf16 would look exact. The convolution is there because torch allows TF32 for it by default.
     """
     generator = torch.Generator().manual_seed(0)
 
@@ -233,7 +233,7 @@ class Reproducible(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Call `func`, or what stands for it."""
+        """Call `func`, or its substitute."""
         options = dict(kwargs or {})
         if func in _DROPOUTS:
             return args[0] if args else options["input"]

@@ -1,4 +1,4 @@
-"""What NVML tells about the device while it is measured: clocks, power, what holds them down, who else is there.
+"""What NVML says about the device while it is measured: clocks, power, what lowers them, who else is there.
 
 Without pynvml, or on a device that NVML does not know, every value is unknown.
 """
@@ -10,7 +10,7 @@ from gpudoctor.model.tuning import Conditions
 from gpudoctor.nvml import EVENT_REASONS, GPU, SM, Gate, is_own, open_nvml
 
 NO_THROTTLE = {"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost"}
-"""Reasons that hold no clock below what its owner has set."""
+"""Reasons that lower no clock below what its owner has set."""
 
 _VALUE_NOT_AVAILABLE = 2**63
 
@@ -90,7 +90,7 @@ def open_monitor(*, uuid: str | None, pci_bus_id: str | None, module_path: str |
     named = (("nvmlDeviceGetHandleByUUID", uuid), ("nvmlDeviceGetHandleByPciBusId", pci_bus_id))
     ways: list[tuple[str, bytes | int]] = [(function, name.encode()) for function, name in named if name]
     if uuid is None and pci_bus_id is None and gate.ask("nvmlDeviceGetCount").get("value") == 1:
-        ways = [("nvmlDeviceGetHandleByIndex", 0)]  # older libraries tell nothing that names their device
+        ways = [("nvmlDeviceGetHandleByIndex", 0)]  # older libraries say nothing that names their device
     for function, argument in ways:
         handle, failure = gate.call(function, argument)
         if failure is None:

@@ -54,7 +54,7 @@ def choose_device(wanted: str, names: list[str]) -> str:
 
 
 def describe_torch(device: Device) -> TunedDevice:
-    """Return what torch tells of the device. `memory_usable_bytes`: what is free."""
+    """Return what torch says about the device. `memory_usable_bytes`: what is free."""
     import torch
 
     if device.kind == "cuda":
@@ -80,7 +80,7 @@ def describe_torch(device: Device) -> TunedDevice:
 
 
 def describe_arrays(device: Device) -> TunedDevice:
-    """Return what CuPy, or the host, tells of the device. `memory_usable_bytes`: what is free."""
+    """Return what CuPy, or the host, says about the device. `memory_usable_bytes`: what is free."""
     if device.kind != "cuda":
         return replace(_described(device, _processor_name(), *host_memory()), precisions=COMPLEX_PRECISIONS)
     import cupy

@@ -80,7 +80,7 @@ class Device:
 
 
 class QueuedGpu(Device):
-    """A GPU that works through a queue; NVML tells its conditions if there is a monitor."""
+    """A GPU that works through a queue; NVML reports its conditions if there is a monitor."""
 
     kind = "cuda"
     monitor: Any
@@ -117,7 +117,7 @@ class QueuedGpu(Device):
 
 
 class Cupy(QueuedGpu):
-    """A GPU as CuPy uses it. Its pool never shrinks by itself, so that what it holds in the end is the peak."""
+    """A GPU as CuPy uses it. Its pool never shrinks by itself, so its size at the end is the peak."""
 
     def __init__(self, index: int, pynvml_path: str | None) -> None:
         self._cupy: Any = import_module("cupy")
@@ -221,7 +221,7 @@ def timed_one_by_one(
 
 
 def _status_bytes(field: str) -> int | None:
-    """Return a size of this process; None if the system does not tell. Source: /proc/self/status, in KiB."""
+    """Return a size of this process; None if the system does not say. Source: /proc/self/status, in KiB."""
     match = re.search(rf"^{field}:\s*(\d+) kB", read_start("/proc/self/status"), re.MULTILINE)
     return int(match[1]) * 1024 if match else None
 

@@ -87,7 +87,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, *, memory_full: bool = False) -> Failure:
-    """Return what `error` means, or the first of its causes that tells more than "the user's own bug".
+    """Return what `error` means, or the first of its causes that says more than "the user's own bug".
 
     memory_full: next to nothing of the device's memory is left, which some libraries report in other words.
     """
@@ -141,7 +141,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _traceback(error: BaseException) -> str:
-    """Return the traceback from the first frame outside this folder on; whole where there is none."""
+    """Return the traceback from the first frame outside this folder on; whole if there is none."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OWN_FOLDER):
         frames = frames.tb_next

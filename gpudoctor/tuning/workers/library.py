@@ -30,13 +30,13 @@ class Library:
         """
 
     def arrange(self, workload: Workload, settings: Settings) -> None:
-        """Change the workload's model as `settings` tell. Raises Unsupported: the workload has nothing to change."""
+        """Change the workload's model by `settings`. Raises Unsupported: the workload has nothing to change."""
 
     def require_effect(self, settings: Settings) -> None:
         """Raise Unsupported if the steps that ran show that a setting changed nothing."""
 
     def arranged(self, batch: Any, settings: Settings) -> Any:  # noqa: ARG002
-        """Return the batch as `settings` tell."""
+        """Return the batch according to `settings`."""
         return batch
 
     def flops(self, step: Callable[[], object]) -> float | None:  # noqa: ARG002
@@ -83,7 +83,7 @@ class ArrayLibrary(Library):
 
 
 def leaves(batch: Any) -> Iterator[Any]:
-    """Yield what the lists, tuples and mappings of `batch` hold, in order; `batch` itself if it is none of them."""
+    """Yield the members of the lists, tuples and mappings in `batch`, in order; `batch` itself for other types."""
     if isinstance(batch, Mapping):
         batch = list(batch.values())
     if isinstance(batch, (list, tuple)):

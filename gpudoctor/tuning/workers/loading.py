@@ -25,7 +25,7 @@ PREFETCHED = 2  # batches that each worker of a DataLoader loads ahead
 def loading(
     workload: Any, batch_size: int, step_seconds: float | None, limit_seconds: float, cpus: int | None = None
 ) -> tuple[Loading, ...]:
-    """Return the rate with 0, 1, 2, 4, .. workers up to the number of CPUs; none where there is no data set.
+    """Return the rate with 0, 1, 2, 4, .. workers up to the number of CPUs; none if there is no data set.
 
     No more workers are tried once steps of `step_seconds` no longer wait. `workload.collate_fn` makes the batches where
     there is one. On return, and on any exception, the worker processes have ended.
@@ -60,7 +60,7 @@ def worker_counts(cpus: int) -> tuple[int, ...]:
 def _measure(
     workload: Any, dataset: Any, batch_size: int, workers: int, limit_seconds: float
 ) -> tuple[float | None, int]:
-    """Return the seconds and the samples of a batch; None for the seconds where this number of workers cannot run."""
+    """Return the seconds and the samples of a batch; None for the seconds if this number of workers cannot run."""
     size = min(batch_size, len(dataset)) if hasattr(dataset, "__len__") else batch_size
     loader = _loader(workload, dataset, size, workers)
     try:
@@ -127,16 +127,16 @@ def _batches(loader: Any) -> Iterator[Iterator[Any]]:
 
 MAXIMUM_BYTES = 256 * 2**20
 QUEUED = 4  # copies that one synchronisation ends
-REPEATS = 5  # such queues, of which the median counts
+REPEATS = 5  # such queues; the median counts
 WAYS = tuple((pinned, non_blocking) for pinned in (False, True) for non_blocking in (False, True))
 
 
 def transfers(device: str, batch_bytes: int, limit_seconds: float = 10.0) -> tuple[Transfer, ...]:
-    """Return the rate of each way; none where the device is the host, and none that cannot be done here.
+    """Return the rate of each way; none if the device is the host, and none that cannot be done here.
 
     Each rate is that of a queue of copies with one synchronisation at its end, as a training loop makes them. Pinned
     memory has two: one counts the copy into it, which a loop pays that calls pin_memory() itself; the other is of the
-    copy to the device alone, all that is left where a thread of the DataLoader does the pinning. By the first, pinned
+    copy to the device alone, all that is left if a thread of the DataLoader does the pinning. By the first, pinned
     memory is often slower than pageable (docs.pytorch.org, "A guide on good usage of non_blocking and pin_memory()").
 
     batch_bytes: size of a real batch; larger ones are measured with 256 MiB.

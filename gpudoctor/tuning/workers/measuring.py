@@ -83,7 +83,7 @@ class Bench:
         """Return the workload, built again unless it stands as it is asked for.
 
         Each batch size is compiled by itself: for a second one torch.compile would make slower kernels for all sizes.
-        Modes that its steps have changed are put back; those that its `__init__` sets hold in every trial.
+        Modes that its steps have changed are put back; those that its `__init__` sets apply to every trial.
         """
         chosen = settings or Settings()
         wanted = (precision, chosen.channels_last, batch_size if chosen.compile else None)
@@ -210,7 +210,7 @@ def _until_steady(step: Callable[[], object], device: Device, estimate: float, d
 
 
 def samples_of(workload: Workload, batch_size: int) -> int:
-    """Return the samples of one batch, as the workload tells; else the batch size."""
+    """Return the samples of one batch, as the workload says; else the batch size."""
     count = getattr(workload, "samples_per_batch", None)
     return int(count(batch_size)) if callable(count) else batch_size
 
@@ -229,7 +229,7 @@ def dataset_size(workload: Workload) -> int | None:
 
 
 def _checked_batch(workload: Workload, size: int) -> Any:
-    """Return a batch that holds what it should: one cut short by the end of the data would look fast.
+    """Return a batch that contains what it should: one cut short by the end of the data would look fast.
 
     Raises:
         Unsupported: it does not.
@@ -247,5 +247,5 @@ def _checked_batch(workload: Workload, size: int) -> Any:
 
 
 def arrays(batch: Any) -> list[Any]:
-    """Return the tensors or arrays of a batch, at most MAXIMUM_LEAVES of what it holds."""
+    """Return the tensors or arrays of a batch, at most MAXIMUM_LEAVES of them."""
     return [leaf for leaf in islice(leaves(batch), MAXIMUM_LEAVES) if hasattr(leaf, "shape")]

@@ -106,7 +106,7 @@ def _convolution(channels_in: int, channels: int, size: int, stride: int = 1) ->
 
 
 class ResidualBlock(nn.Module):
-    """Two 3x3 convolutions, added to the input; a 1x1 convolution fits the input where the shape changes."""
+    """Two 3x3 convolutions, added to the input; a 1x1 convolution fits the input if the shape changes."""
 
     def __init__(self, channels_in: int, channels: int, stride: int) -> None:
         super().__init__()

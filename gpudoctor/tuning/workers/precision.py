@@ -8,7 +8,7 @@
 | fp16 | autocast to float16 | gradients scaled, on CUDA | off |
 | fp64 | as it is: whoever compares makes model and batch double | as it is | off |
 
-Nothing is imported before it is needed: arrays are tuned where there is no torch, and the other way round.
+Nothing is imported before it is needed: arrays are tuned if there is no torch, and the other way round.
 """
 
 import warnings
@@ -110,7 +110,7 @@ class TorchPrecision(Precision):
 
 
 def _overrule_program(backends: Any, allowed: bool) -> None:
-    """Set convolutions and RNNs by the newer API where the program itself has set `torch.backends.fp32_precision`.
+    """Set convolutions and RNNs by the newer API if the program itself has set `torch.backends.fp32_precision`.
 
     The older API leaves "none" there for "off", which inherits the program's "tf32". Ran so in torch 2.13; the state
     after this can be read by both APIs.

@@ -101,7 +101,7 @@ class Session:
         return Bench(self._factory, self._device, self._library)
 
     def answer_workload(self, request: Mapping[str, Any]) -> TunedWorkload:
-        """Return what the workload tells of itself."""
+        """Return what the workload says about itself."""
         workload = self._bench.build(request["precision"])
         described = catalog.describe(self._order["workload"], self._order["mode"])
         held, size = _sample_bytes(workload) or None, dataset_size(workload)

@@ -8,7 +8,7 @@ A signal has 4096 samples: a few tones, a chirp or QPSK symbols, and noise. One 
     cepstral features (MFCC)      of each frame: 40 mel filters over its positive frequencies, logarithm, 13 of a DCT
 
 Everything is computed in the precision's own complex type and the real type of the same width, from the first array to
-the last. NumPy before 2.0 computes every FFT in complex128 and so cannot tell what complex64 is worth: it is refused.
+the last. NumPy before 2.0 computes every FFT in complex128 and so cannot measure complex64: it is refused.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ SAMPLES = 4096
 FRAME, HOP = 512, 256
 MELS, FEATURES = 40, 13
 SAMPLE_RATE_HZ = 16_000
-"""Of the mel scale only: with it every filter holds a frequency of the frame's spectrum."""
+"""Of the mel scale only: with it every filter contains a frequency of the frame's spectrum."""
 
 KINDS = 16
 """Different signals in the bank that a batch is drawn from."""

@@ -88,13 +88,13 @@ def _monitor(index: int, pynvml_path: str | None) -> Monitor | None:
 
 
 class Mps(Device):
-    """A GPU of Apple. Its allocator keeps no peak, so that what the driver holds stands for it."""
+    """A GPU of Apple. Its allocator keeps no peak, so the driver's memory is used instead."""
 
     kind = "mps"
     name = "mps"
 
     def memory_use(self) -> MemoryUse:
-        """Return what Metal holds for this process: it shrinks only when the cache is emptied, so it is a peak."""
+        """Return Metal's memory for this process: it shrinks only when the cache is emptied, so it is a peak."""
         self.synchronize()
         gc.collect()
         held = int(torch.mps.driver_allocated_memory())
