@@ -18,5 +18,5 @@ def build_tools_missing(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html
     """
     said = most_telling(symptoms, "build-tool-missing")
-    skip_unless(said, "no such message in the report")
+    skip_unless(said, "no message reports this problem")
     yield from answers((said,) if said else (), "build-tools-missing")

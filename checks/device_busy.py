@@ -25,7 +25,7 @@ def device_busy(
     said = first(with_code(symptoms, "cuda-46"))
     prohibited = bool(devices) and all(device.compute_mode == PROHIBITED for device in devices or ())
     if said is None and not prohibited:
-        skip_unless(not origin.is_report, "no such message in the report")
+        skip_unless(not origin.is_report, "no message reports this problem")
         if devices is None and not driver_state.asked:
             raise Skip("devices is unknown")
         return

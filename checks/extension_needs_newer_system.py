@@ -17,7 +17,7 @@ def extension_needs_newer_system(symptoms: tuple[Symptom, ...], system: System =
     Reference: https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/
     """
     found = of_kind(symptoms, "extension-glibc-too-old")[:1]
-    skip_unless(found, "no such message in the report")
+    skip_unless(found, "no message reports this problem")
     for symptom in found:
         file = symptom.names.get("file", "a library").replace("\\", "/").rpartition("/")[2]
         asks = symptom.names.get("version", "a newer one")

@@ -28,7 +28,7 @@ def mps_daemon_unreachable(
     """
     said = first(*(with_code(symptoms, code) for code in ERRORS))
     if said is None:
-        skip_unless(not origin.is_report, "no such message in the report")
+        skip_unless(not origin.is_report, "no message reports this problem")
         if not driver_state.asked:
             raise Skip("driver.cuda_init_code is unknown")
         return

@@ -18,7 +18,7 @@ def numpy_abi_mismatch(pytorch: Pytorch, symptoms: tuple[Symptom, ...]) -> Itera
     Reference: https://numpy.org/doc/stable/numpy_2_0_migration_guide.html
     """
     said = most_telling(symptoms, "numpy-other-abi")
-    skip_unless(said, "no such message in the report")
+    skip_unless(said, "no message reports this problem")
     skip_unless(not of_kind(pasted(symptoms), "cupy-*"), "the report is about CuPy")
     for symptom in (said,) if said is not None else ():
         old_torch = pytorch.version is not None and pytorch.version.release < FIRST_TORCH_WITH_NUMPY_2

@@ -41,7 +41,7 @@ def out_of_memory(shortage: Shortage) -> Iterator[Finding]:
     Exception: this check finds only messages in a report. `gpu-memory-held-by-others` checks a live machine.
     Reference: https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
     """
-    skip_unless(shortage.cause, "no such message in the report")
+    skip_unless(shortage.cause, "no message reports this problem")
     start = SUMMARIES.get(shortage.kind) or SUMMARIES[shortage.cause]
     yield Finding.of(
         Severity.ERROR if shortage.certain else Severity.WARNING,

@@ -18,5 +18,5 @@ def program_error(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     Reference: https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer/index.html
     """
     found = answers(symptoms, "program-error")
-    skip_unless(found, "no such message in the report")
+    skip_unless(found, "no message reports this problem")
     yield from found

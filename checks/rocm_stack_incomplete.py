@@ -21,7 +21,7 @@ def rocm_stack_incomplete(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     """
     found = (answers(of_kind(symptoms, kind)[:1], "rocm-stack-incomplete") for kind in KINDS)
     unloaded, denied, library, unseen = found
-    skip_unless(unloaded or denied or library or unseen, "no such message in the report")
+    skip_unless(unloaded or denied or library or unseen, "no message reports this problem")
     yield from unloaded or denied
     # Of the general message a more exact one is the reason.
     yield from library or (() if unloaded or denied else unseen)

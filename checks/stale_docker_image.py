@@ -16,7 +16,7 @@ def stale_docker_image(symptoms: tuple[Symptom, ...], outdated_image: OutdatedIm
     Exception: a module that no requirement names, or that is missing outside a container, has another cause.
     Reference: https://docs.docker.com/build/cache/invalidation/
     """
-    skip_unless(symptoms and outdated_image.asked, "no such message in the report")
+    skip_unless(symptoms and outdated_image.asked, "no message reports this problem")
     said = outdated_image.said
     if outdated_image.module:
         cached = outdated_image.from_cache

@@ -18,7 +18,7 @@ def tf32_api_mixed(pytorch: Pytorch, symptoms: tuple[Symptom, ...]) -> Iterator[
     mixed = of_kind(symptoms, "tf32-mixed-api")
     said = first(mixed, of_kind(symptoms, "tf32-api-deprecated"))
     if said is None:
-        raise NotApplicable("no such message in the report")
+        raise NotApplicable("no message reports this problem")
     deprecated = f"The older switch for TF32 is deprecated: {said.text}"
     summary = "Both switches for TF32 are used in one program" if mixed else deprecated
     facts = (said.fact, *pytorch.paths("version"))

@@ -19,7 +19,7 @@ def unknown_error(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     Reference: https://docs.python.org/3/tutorial/errors.html
     """
     unknown = of_kind(symptoms, "unknown-error")
-    skip_unless(unknown, "no such message in the report")
+    skip_unless(unknown, "no message reports this problem")
     text = unknown[0].text
     summary = "The report ends in an error that gpudoctor does not know: " + (
         text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

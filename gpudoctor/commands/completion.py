@@ -56,4 +56,4 @@ def _checks() -> tuple[Check, ...]:
 def _items(words: list[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    return [CompletionItem(word, help=told or None) for word, told in words if word.startswith(incomplete)]
+    return [CompletionItem(word, help=text or None) for word, text in words if word.startswith(incomplete)]

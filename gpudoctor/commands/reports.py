@@ -81,8 +81,8 @@ def _append_summary(text: str, path: str) -> None:
         with created_without(0o002), open(path, "a", encoding="utf-8") as file:
             file.write(text)
     except (OSError, UsageError) as error:
-        told = f"gpudoctor: cannot write the job's summary to {path}: {getattr(error, 'strerror', error)}"
-        click.echo(clean(told), err=True)
+        message = f"gpudoctor: cannot write the job's summary to {path}: {getattr(error, 'strerror', error)}"
+        click.echo(clean(message), err=True)
 
 
 def screen(wanted: Sequence[Target], environ: Mapping[str, str], *, verbosity: int, no_color: bool) -> terminal.Screen:

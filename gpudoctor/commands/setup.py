@@ -38,8 +38,8 @@ def init(folder: str) -> None:
         raise UsageError(f"{path} exists already: edit it, or remove it first") from None
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    told = "Every setting in it is commented out: remove the # in front of those that you need."
-    click.echo(f"Wrote {clean(str(path))}. {told}", err=True)
+    hint = "Every setting in it is commented out: remove the # in front of those that you need."
+    click.echo(f"Wrote {clean(str(path))}. {hint}", err=True)
 
 
 @click.command(cls=ManualCommand, short_help="Complete commands, options and check ids in a shell.")

@@ -37,7 +37,7 @@ def look_at_image(api: APIClient, image: str, plan: Plan, container: str | None 
         if container is not None:
             config = api.inspect_container(container).get("Config") or {}
             about.update(_container(api, facts, container))
-        return ProjectImage(**{**_told(api, facts, config), **about})
+        return ProjectImage(**{**_image_fields(api, facts, config), **about})
     except ImageNotFound:
         return ProjectImage(**{**about, "unknown": f"there is no image {image}: it has not been built"})
     except NotFound:
@@ -111,7 +111,7 @@ def _older(
     )
 
 
-def _told(api: APIClient, facts: ImageFacts, config: Mapping[str, Any]) -> dict[str, Any]:
+def _image_fields(api: APIClient, facts: ImageFacts, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of ProjectImage that describe the image itself.
 
     config: of the container that runs it, or else its own: what is started, and how.

@@ -56,8 +56,8 @@ def run_checks(
     proof = proof_of(facts, [result for result in results if result.check_id not in ignored], findings, policy)
     guess = guess_of(facts.get("symptoms")) if facts.get("origin").is_report else None
     guessing = next((check for check in checks if guess is not None and check.id == guess.check_id), None)
-    told = {finding.check_id for finding in findings if finding.severity}
-    if guess and guessing and guessing.id not in {*ignored, *told} and not (proof or told - RESTATING):
+    decided = {finding.check_id for finding in findings if finding.severity}
+    if guess and guessing and guessing.id not in {*ignored, *decided} and not (proof or decided - RESTATING):
         results = tuple(_guessed(r, guess, guessing, facts) if r.check_id == guessing.id else r for r in results)
         found = [finding for result in results for finding in result.findings]
         named[guessing.id] = replace(guessing, explains=(*guessing.explains, *RESTATING))

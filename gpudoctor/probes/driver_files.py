@@ -147,8 +147,8 @@ def _device_files(facts: Facts) -> tuple[DeviceFile, ...]:
 def _fabric(facts: Facts) -> dict[str, Any]:
     devices = pci_devices(facts)
     switches = None if devices is None else sum(device.kind == BRIDGE and device.vendor == "10DE" for device in devices)
-    told = output(facts, "fabric-manager")
-    match = re.search(r"Fabric Manager version is\s*:\s*(\S+)", told) if told else None
+    answer = output(facts, "fabric-manager")
+    match = re.search(r"Fabric Manager version is\s*:\s*(\S+)", answer) if answer else None
     return {
         "nvswitches": switches,
         "fabric_manager": _fabric_manager(facts),

@@ -37,8 +37,8 @@ def questions(setting: ProbeContext) -> Iterator[Question]:
     yield _to_read("project", project.reading_list(directory))
     yield _to_read("profile", profile.reading_list(directory, setting.profile))
     # late, as its folder may be on a file server that is gone
-    told = python_environment.arguments(setting)
-    yield Question(name="python", worker="python_environment", arguments=told, in_environment=not own, shares=own)
+    arguments = python_environment.arguments(setting)
+    yield Question(name="python", worker="python_environment", arguments=arguments, in_environment=not own, shares=own)
     # Last, as it may hang or crash. libcuda is the same for every interpreter that this environment starts.
     yield Question(name="cuda-driver", worker="cuda_driver", shares=True)
 

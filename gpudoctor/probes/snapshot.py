@@ -40,7 +40,7 @@ class Part(NamedTuple):
 
 
 PASTED = ("contradictions",)
-NOT_HERE = "only a pasted report has it"
+NOT_HERE = "this is for pasted reports only"
 
 PARTS = (
     Part("driver", "cuda-driver", driver.parse_cuda_driver),  # first: what libcuda offers, with cuda-compat too

@@ -45,5 +45,5 @@ def _command(name: str, title: str, message: str, place: Location | None = None)
         properties["file"] = clean(place.path, None)
         if place.line:
             properties["line"] = str(place.line)
-    told = ",".join(f"{key}={value.translate(_PROPERTY)}" for key, value in properties.items())
-    return f"::{name} {told}::{message.translate(_MESSAGE)}"
+    listed = ",".join(f"{key}={value.translate(_PROPERTY)}" for key, value in properties.items())
+    return f"::{name} {listed}::{message.translate(_MESSAGE)}"

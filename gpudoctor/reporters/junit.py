@@ -45,14 +45,14 @@ def _results(report: Report) -> list[CheckResult]:
 
 
 def _properties(report: Report) -> Element:
-    told = {
+    values = {
         "version": report.version,
         "verdict": headline(report).text,
         "machine": " · ".join(machine_parts(report.snapshot)),
         "devices": "\n".join(device_lines(report.snapshot, _WIDTH)),
     }
     properties = Element("properties")
-    properties.extend(Element("property", {"name": name, "value": _xml(value)}) for name, value in told.items())
+    properties.extend(Element("property", {"name": name, "value": _xml(value)}) for name, value in values.items())
     return properties
 
 

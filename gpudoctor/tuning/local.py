@@ -163,8 +163,8 @@ class LocalExecutor:
 
     def describe_workload(self, precision: str) -> TunedWorkload:
         """Return what the workload, built in this precision, says about itself: little if it cannot be built."""
-        told = self._unless_refused(precision, {"ask": "workload", "precision": precision}) if precision else None
-        return self._known_workload if told is None else read(TunedWorkload, told)
+        described = self._unless_refused(precision, {"ask": "workload", "precision": precision}) if precision else None
+        return self._known_workload if described is None else read(TunedWorkload, described)
 
     def measure(self, trial: Trial, effort: Effort) -> Measurement:
         """Return how the trial went. A second time if there was no memory while another worker was at hand."""

@@ -113,8 +113,8 @@ class MemoryModel:
         if len(self.points) < 3:
             return False
         first, second, last = self.points[-3:]
-        told = second.held + _slope(first, second) * (last.batch_size - second.batch_size)
-        return abs(told - last.held) <= STRAIGHT * last.held
+        predicted = second.held + _slope(first, second) * (last.batch_size - second.batch_size)
+        return abs(predicted - last.held) <= STRAIGHT * last.held
 
     def _surprise(self) -> float:
         """Return by how many bytes the worst point lay above what the smaller ones had promised."""

@@ -91,8 +91,8 @@ class TuningRun:
         measured = replace(measurement, relative_error=errors.get(measurement.precision))
         self.learn(measurements=(*self.known.measurements, measured))
         throughput = measurement.throughput
-        told = measurement.status if throughput is None else f"{throughput:,.0f} {measurement.unit}"
-        self.say(f"{measurement.precision}, batch {measurement.batch_size:,}: {told}")
+        result = measurement.status if throughput is None else f"{throughput:,.0f} {measurement.unit}"
+        self.say(f"{measurement.precision}, batch {measurement.batch_size:,}: {result}")
         if measurement.traceback:
             self._say(measurement.traceback)
 

@@ -140,10 +140,10 @@ def _unused(watch: Watch) -> Reason:
     if not known:
         return Reason(kind="unwatched", sentence="the GPU was not watched: NVML does not report its utilisation (MIG)")
     busy = any(sample.utilization_percent for sample in known)
-    told = "other programs used it" if busy else "its utilisation was 0 % throughout"
+    detail = "other programs used it" if busy else "its utilisation was 0 % throughout"
     return Reason(
         kind="unused",
-        sentence=f"the program never used the GPU in {_counted(len(watch.samples))}: {told}",
+        sentence=f"the program never used the GPU in {_counted(len(watch.samples))}: {detail}",
         advice="Find out why: gpudoctor check",
         share=1.0,
     )
@@ -157,8 +157,8 @@ def _reasons(used: _Used) -> tuple[Reason, ...]:
     if found:
         return found
     utilizations = used.values("utilization_percent")
-    told = f": utilisation {median(utilizations):.0f} % (median)" if utilizations else ""
-    sentence = f"nothing measured limited GPU {used.device.nvml_index}{told}"
+    detail = f": utilisation {median(utilizations):.0f} % (median)" if utilizations else ""
+    sentence = f"nothing measured limited GPU {used.device.nvml_index}{detail}"
     return (Reason(kind="none", sentence=sentence, nvml_index=used.device.nvml_index),)
 
 

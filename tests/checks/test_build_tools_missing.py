@@ -52,4 +52,4 @@ def test_what_pip_has_is_installed_by_pip(kind: str, os: str, requirement: str) 
 
 def test_another_message_is_not_its_question() -> None:
     result = run_check(CHECK, symptoms=(Symptom(kind="toolkit-nvcc-missing", text="nvcc was not found"),))
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no message reports this problem")

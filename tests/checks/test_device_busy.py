@@ -67,4 +67,4 @@ def test_unknown() -> None:
 def test_another_message() -> None:
     other = (Symptom(kind="cuda-no-device", text="no CUDA-capable device", code="cuda-100"),)
     result = run_check("device-busy", symptoms=other)
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no message reports this problem")

@@ -47,4 +47,4 @@ def test_cupy_has_a_check_of_its_own() -> None:
 
 def test_another_message_is_not_its_question() -> None:
     result = run_check(CHECK, symptoms=(Symptom(kind="bnb-broken", text="broken"),))
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no message reports this problem")

@@ -221,7 +221,7 @@ def test_the_device_comes_before_a_worker_that_is_killed() -> None:
 )
 def test_what_is_no_failure(text: str) -> None:
     result = run(text)
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no message reports this problem")
 
 
 def test_an_error_of_a_live_machine_counts_too() -> None:

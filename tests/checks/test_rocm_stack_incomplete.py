@@ -43,4 +43,4 @@ def test_a_device_that_cannot_be_opened_is_the_reason_that_none_is_seen() -> Non
 
 def test_another_message_is_not_its_question() -> None:
     result = run_check(CHECK, symptoms=(said("hip-no-binary"),))
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no message reports this problem")

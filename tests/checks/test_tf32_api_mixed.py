@@ -22,4 +22,4 @@ def test_the_warning_alone_is_advice() -> None:
 
 def test_another_message_is_not_its_question() -> None:
     result = run_check(CHECK, symptoms=(Symptom(kind="tf32-mentioned", text="TF32"),))
-    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no such message in the report")
+    assert (result.outcome, result.reason) == (Outcome.SKIPPED, "no message reports this problem")

@@ -60,7 +60,7 @@ def connect(environ: Mapping[str, str], timeout_seconds: float = 20.0) -> Docker
         first = _client(endpoint, "{}.{}".format(*OLDEST_API), ping_seconds)
         try:
             with _ping(first.api) as answer:
-                version = _version_told(answer, endpoint)
+                version = _version_of_answer(answer, endpoint)
         finally:
             first.close()
         return _client(endpoint, version, timeout_seconds)
@@ -151,7 +151,7 @@ def _ping(api: APIClient) -> Response:
     return api.get(f"{api.base_url}/_ping", timeout=api.timeout, stream=True)
 
 
-def _version_told(answer: Response, endpoint: Endpoint) -> str:
+def _version_of_answer(answer: Response, endpoint: Endpoint) -> str:
     """Return the version of the engine's API."""
     version = answer.headers.get("Api-Version", "")
     where = f"{endpoint.address} ({endpoint.origin})"

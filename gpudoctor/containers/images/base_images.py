@@ -36,7 +36,7 @@ def bases_of(image: Inspected, bases: Mapping[str, Inspected], plan: Plan, fit: 
     """
     found = {name: _handed_over(about) for name, about in bases.items()}
     if plan.base not in bases or not is_built_on(image, bases[plan.base]):
-        found[plan.base] = _told_by_image(image, plan, fit)
+        found[plan.base] = _base_of_image(image, plan, fit)
     return found
 
 
@@ -94,7 +94,7 @@ def _handed_over(about: Inspected) -> Base:
     )
 
 
-def _told_by_image(image: Inspected, plan: Plan, fit: HistoryMatch) -> Base:
+def _base_of_image(image: Inspected, plan: Plan, fit: HistoryMatch) -> Base:
     own = {word.partition("=")[0] for step in plan.steps if step.instruction.name == "ENV" for word in step.words}
     directories = (entry.text.removesuffix("# buildkit").strip().rpartition("WORKDIR ") for entry in fit.before)
     last = [path for _, name, path in directories if name and path.startswith("/")]
@@ -116,7 +116,7 @@ def differing_arguments(fit: HistoryMatch, plan: Plan) -> tuple[str, ...]:
     Both builders write the arguments that a RUN may read before its command: |2 V=1 W=2 /bin/sh -c ...
     """
     given = {name: value for name, value in plan.arguments.items() if name in _declared(plan)}
-    return _told(_differing(given, fit.own), given)
+    return _differences(_differing(given, fit.own), given)
 
 
 def differing_defaults(fit: HistoryMatch, plan: Plan, built_at: float) -> tuple[str, ...]:
@@ -130,10 +130,10 @@ def differing_defaults(fit: HistoryMatch, plan: Plan, built_at: float) -> tuple[
     defaults = {name: value for name, value in _declared(plan).items() if name not in plan.arguments}
     written = (re.fullmatch(r"ARG (\w+)=(.*)", entry.text, re.DOTALL) for entry in fit.own if entry.by_buildkit)
     had = ((item[1], item[2]) for item in written if item is not None)
-    return _told(((name, value) for name, value in had if defaults.get(name, value) != value), defaults)
+    return _differences(((name, value) for name, value in had if defaults.get(name, value) != value), defaults)
 
 
-def _told(differing: Iterable[tuple[str, str]], wanted: Mapping[str, str]) -> tuple[str, ...]:
+def _differences(differing: Iterable[tuple[str, str]], wanted: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(
         f"{name}: {_shown(name, value)} in the image, {_shown(name, wanted[name])} asked for"
         for name, value in sorted(dict(differing).items())
@@ -151,11 +151,11 @@ def _differing(given: Mapping[str, str], entries: Sequence[Entry]) -> Iterator[t
         if not text.startswith("|"):
             continue
         for name, value in given.items():
-            told = re.search(
+            match = re.search(
                 rf"^\|\d+ (?:.*? )??{re.escape(name)}=(.*?)(?= [A-Za-z_]\w*=| /\S+ -\S*c )", text, re.DOTALL
             )
-            if told is not None and told[1] != value and f" {name}={value} " not in text:
-                yield name, told[1]
+            if match is not None and match[1] != value and f" {name}={value} " not in text:
+                yield name, match[1]
 
 
 def _shown(name: str, value: str) -> str:

@@ -133,7 +133,7 @@ def _brings_others(theirs: ContainerFiles, mine: ContainerFiles, copy: Copy, sou
     is_file, wanted = _content(theirs, path)
     name = posixpath.basename(path) if is_file and copy.destination.endswith("/") else ""
     _, there = _content(mine, posixpath.normpath(posixpath.join(copy.destination, name)))
-    return any(there.get(relative) != told for relative, told in wanted.items())
+    return any(there.get(relative) != digest for relative, digest in wanted.items())
 
 
 def _content(files: ContainerFiles, path: str) -> tuple[bool, dict[str, tuple[object, ...]]]:

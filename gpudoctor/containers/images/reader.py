@@ -163,8 +163,8 @@ class ContainerFiles:
         if answer.status_code == HTTPStatus.NOT_FOUND:
             return None
         if not answer.ok or _STAT not in answer.headers:
-            _, told = self._archive(path)  # its answer says what is wrong
-            return told
+            _, found = self._archive(path)  # its answer says what is wrong
+            return found
         about: Mapping[str, Any] = json.loads(base64.b64decode(answer.headers[_STAT]))
         return about
 

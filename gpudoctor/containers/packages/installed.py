@@ -173,8 +173,8 @@ def _versions(files: Files, prefix: str, environment: Mapping[str, str]) -> tupl
         return ()
     about = files.stat(f"{prefix}/bin/python3")
     match = re.search(r"python(3\.\d{1,2})$", str((about or {}).get("linkTarget") or ""))
-    told = match[1] if match else ".".join(environment.get("PYTHON_VERSION", "").split(".")[:2])
-    return (told,) if re.fullmatch(r"3\.\d{1,2}", told) else VERSIONS
+    named = match[1] if match else ".".join(environment.get("PYTHON_VERSION", "").split(".")[:2])
+    return (named,) if re.fullmatch(r"3\.\d{1,2}", named) else VERSIONS
 
 
 def _home(files: Files, config: Mapping[str, Any], environment: Mapping[str, str]) -> str:

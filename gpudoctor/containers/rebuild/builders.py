@@ -162,13 +162,13 @@ def attempts(
     copy_again: for the classic builder, the step that renews the stale COPY in its cache; None if it cannot be done.
     """
     plain = builder.build(tag)
-    anew = (builder.forget_context(), plain)
+    reread = (builder.forget_context(), plain)
     if builder.buildkit and unseen_changes:
-        yield Attempt(why=f"a file changed but kept its size and time: removing {_COPY} first", steps=anew)
+        yield Attempt(why=f"a file changed but kept its size and time: removing {_COPY} first", steps=reread)
     else:
         yield Attempt(why="", steps=(plain,))
         if builder.buildkit:
-            yield Attempt(why=f"still stale; removing {_COPY}", steps=anew)
+            yield Attempt(why=f"still stale; removing {_COPY}", steps=reread)
     if copy_again is not None:
         yield Attempt(why="still stale: repeating the stale COPY", steps=(copy_again, plain))
     without_cache = builder.build(tag, no_cache=True, stages=stages)

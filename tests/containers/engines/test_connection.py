@@ -383,7 +383,7 @@ def test_how_tls_is_set_up_for_an_engine_that_requires_it(origin: str, advice: s
         headers={}, status_code=400, iter_content=lambda size: iter([b"HTTP request to an HTTPS server"])
     )
     with pytest.raises(ValueError, match="needs TLS") as caught:
-        engine._version_told(answer, replace(THERE, origin=origin))
+        engine._version_of_answer(answer, replace(THERE, origin=origin))
     assert str(caught.value) == f"tcp://box:2376 needs TLS: {advice}"
 
 
