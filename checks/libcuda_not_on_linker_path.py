@@ -34,10 +34,11 @@ def libcuda_not_on_linker_path(
         yield from linker
         return
     skip_unless(not place.in_wsl, "wsl-driver-problem checks where libcuda is in WSL")
-    loader = first(of_kind(symptoms, *LOADERS)) if not pytorch.available and not place.is_windows else None
+    told = first(of_kind(symptoms, "nvidia-smi-works-told"))
+    messages = of_kind(symptoms, *LOADERS) or (of_kind(symptoms, "libcuda-not-found") if told is not None else ())
+    loader = first(messages) if not pytorch.available and not place.is_windows else None
     # nvidia-smi needs no libcuda: it showed a driver.
     driver_answers = driver.version is not None and bool(devices) and not driver.nvml_error
-    told = first(of_kind(symptoms, "nvidia-smi-works-told"))
     if loader is not None and (driver_answers or told) and not place.in_container:
         library = loader.names.get("library", "libcuda.so.1")
         summary = f"The loader finds no {library}, although " + (

@@ -20,6 +20,7 @@ NAMES = {
     "mxnet": "MXNet",
     "lightgbm": "LightGBM",
     "dgl": "DGL",
+    "dlib": "dlib",
 }
 # These have a way of their own to GPUs of AMD and Apple.
 WITHOUT_CUDA = ("ollama", "llama-cpp", "torch", "")
