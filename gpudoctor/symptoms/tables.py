@@ -30,7 +30,7 @@ class FailureMessage:
     role: "failure"; "works" if the message shows that a program uses the GPU; "context" if it shows neither.
     tried: regular expression of commands that the message says were run already or cannot be run.
     guess: the finding that it suggests if nothing else decides, as in `answers`: people's words are not a message.
-    near: the expressions that the pattern puts in every order.
+    near: the expressions that the pattern puts in every order, `within` so many characters of each other.
     unless: regular expression of what makes it mean something else, anywhere in the text.
     facts: where alone it is looked for ("cupy_runtime.import_error"), as it means nothing elsewhere; () for all texts.
         A table may name them for all of its rows.
@@ -52,6 +52,7 @@ class FailureMessage:
     tried: str = ""
     guess: Mapping[str, Any] = field(default_factory=dict)
     near: Sequence[str] = ()
+    within: int = BETWEEN_WORDS
     unless: str = ""
     facts: Sequence[str] = ()
 
@@ -83,15 +84,15 @@ def row_of(kind: str) -> FailureMessage | None:
 
 def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
     contains = [row["contains"]] if isinstance(row["contains"], str) else row["contains"]
-    gap = f".{{0,{row.get('within', BETWEEN_WORDS)}}}?"
+    within = row.get("within", BETWEEN_WORDS)
     vocabulary = table.get("vocabulary", {})
     near = tuple(f"(?:{_spelled_out(words, vocabulary)})" for words in row.get("near", ()))
-    orders = "|".join(map(gap.join, itertools.permutations(near)))
     return FailureMessage(
         id=row["id"],
         library=row["library"],
         contains=contains,
-        pattern=orders or _spelled_out(row.get("pattern") or "|".join(map(re.escape, contains)), vocabulary),
+        pattern=in_any_order(near, within)
+        or _spelled_out(row.get("pattern") or "|".join(map(re.escape, contains)), vocabulary),
         says=row["says"],
         code=row.get("code", ""),
         gives=row.get("gives", {}),
@@ -101,9 +102,15 @@ def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
         tried=row.get("tried", ""),
         guess=row.get("guess", {}),
         near=near,
+        within=within,
         unless=_spelled_out(row.get("unless", ""), vocabulary),
         facts=row.get("facts", table.get("facts", ())),
     )
+
+
+def in_any_order(near: Sequence[str], within: int) -> str:
+    """Return the pattern of these expressions with at most `within` characters between one and the next."""
+    return "|".join(map(f".{{0,{within}}}?".join, itertools.permutations(near)))
 
 
 def _spelled_out(pattern: str, vocabulary: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from gpudoctor.model import SECTIONS, CudaVersion, Device, Snapshot
 from gpudoctor.readers import messages
 from gpudoctor.readers.text import clean_text
 from gpudoctor.symptoms.matching import rows_in_question
+from gpudoctor.symptoms.pruning import words_of
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages, row_of
 from tests.readers import pasted
 
@@ -74,7 +75,7 @@ def test_each_wording_holds_a_phrase(row: FailureMessage) -> None:
 def test_the_rows_in_question_are_those_with_a_phrase_in_the_text(text: str) -> None:
     lowered = clean_text(text, "log").lowered
     expected = [row for row in ROWS if any(phrase in lowered for phrase in row.contains)]
-    assert rows_in_question(lowered) == expected
+    assert rows_in_question(words_of(lowered)) == expected
 
 
 def test_a_message_names_what_it_names() -> None:

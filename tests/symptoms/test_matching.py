@@ -4,13 +4,14 @@ import re
 
 import pytest
 
-from gpudoctor.symptoms.matching import _ASKED, CASED, MOST_PRUNED, _expression, _expressions, _whole, recognise
-from gpudoctor.symptoms.tables import failure_messages
+from gpudoctor.symptoms.matching import _ASKED, CASED, MOST_PRUNED, _compiled, _left, _patterns, _whole, recognise
+from gpudoctor.symptoms.pruning import LONG_TEXT
+from gpudoctor.symptoms.tables import failure_messages, in_any_order
 
 
 def test_names_of_groups_and_classes_of_characters_stay() -> None:
     for row in failure_messages():
-        pattern = _expression(row.pattern, lambda words: True)
+        pattern = _compiled(_left(row.pattern, lambda words: True))
         assert pattern.groupindex == row.expression().groupindex, row.id
         assert re.findall(r"\\(.)", pattern.pattern) == re.findall(r"\\(.)", row.pattern), row.id
 
@@ -29,7 +30,7 @@ def test_a_name_keeps_its_capitals() -> None:
 def test_where_capitals_count_they_do() -> None:
     cased = [row for row in failure_messages() if CASED in row.pattern]
     assert cased
-    assert all(_expression(row.pattern, lambda words: False).pattern == row.pattern for row in cased)
+    assert all(_left(row.pattern, lambda words: False) == row.pattern for row in cased)
 
 
 def test_a_row_that_is_known_is_not_looked_for_again() -> None:
@@ -42,12 +43,23 @@ def test_a_row_that_is_known_is_not_looked_for_again() -> None:
 def test_a_pattern_that_several_texts_asked_for_is_compiled_whole() -> None:
     pattern = "gpu is|card is"
     _ASKED.pop(pattern, None)
-    asked = [_expression(pattern, "card is".__eq__) for _ in range(MOST_PRUNED + 1)]
-    assert [expression.pattern for expression in asked] == ["card is"] * MOST_PRUNED + [pattern]
+    asked = [_left(pattern, "card is".__eq__) for _ in range(MOST_PRUNED + 1)]
+    assert asked == ["card is"] * MOST_PRUNED + [pattern]
     assert asked[-1] is _whole(pattern)
 
 
-def test_a_part_of_a_text_has_the_same_expressions() -> None:
-    whole = _expressions("my gpu is not used")
-    assert _expressions("gpu is") is whole
-    assert _expressions("gpu was") is not whole
+def test_a_part_of_a_text_has_the_same_patterns() -> None:
+    whole = _patterns("my gpu is not used", bool)
+    assert _patterns("gpu is", bool) is whole
+    assert _patterns("gpu was", bool) is not whole
+
+
+@pytest.mark.parametrize(("size", "left"), [(LONG_TEXT, "(?!)"), (LONG_TEXT + 1, "gpu|card")])
+def test_for_a_long_text_a_pattern_stays_whole(size: int, left: str) -> None:
+    _ASKED.pop("gpu|card", None)
+    assert _patterns("x" * size, lambda words: False)("gpu|card") == left
+
+
+def test_expressions_that_are_near_each_other_are_found_in_every_order() -> None:
+    row = next(row for row in failure_messages() if len(row.near) == 3)
+    assert _compiled(in_any_order(row.near, row.within)).pattern == row.pattern
