@@ -65,6 +65,7 @@ _BESIDE = regex(
 )
 # Python shows nothing for a value of None: the next prompt follows at once
 _SILENT = regex(r"(?m)^[ \t]*>>> torch\.version\.(cuda|hip)[ \t]*\r?\n[ \t]*>>> ")
+_MOST_WAITING = 100  # expressions
 _PATIENCE = 3  # lines between an expression and its value that are neither
 
 
@@ -102,7 +103,9 @@ def _answers(text: Text, silent: Collection[str]) -> Iterator[tuple[str, str]]:
     for line in text.lines:
         asked = [] if _CODE.match(line) else _asked(line)
         if asked:
-            waiting += [expression for expression in asked if expression.fact not in silent]
+            waiting = [*waiting, *(expression for expression in asked if expression.fact not in silent)][
+                -_MOST_WAITING:
+            ]
             patience = _PATIENCE
             continue
         words = line.strip()

@@ -2,15 +2,18 @@
 
 import itertools
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.codec import json_beside
 from gpudoctor.privacy import mask_pasted
-from gpudoctor.untrusted import ENDS_OF_LINES, readable_lines
+from gpudoctor.untrusted import ENDS_OF_LINES, LONGEST_LINE, readable_lines
 
 MOST_LINES = 40_000  # a report has hundreds; the beginning and end of a longer text say the most
+MOST_CHARACTERS = 500_000  # of a longer text its beginning, its end, and between them what is new
 LARGEST_BYTES = 8 * 2**20  # of one text: a long kernel log has 1 MiB
+_WITHOUT_NUMBERS = dict.fromkeys(map(ord, "0123456789"))
 _NOT_TEXT = 0.01  # share of NUL and other control characters from which on a file is not text
 
 
@@ -19,7 +22,8 @@ class Text(NamedTuple):
 
     name: where it is from, for evidence: "report.txt".
     raw: as it was, decoded, for kinds that need white space and marks (JSON, XML). Of a text with more than
-        `MOST_LINES`, runs of empty lines are one, and its beginning and its end are left.
+        `MOST_LINES`, runs of empty lines are one, and its beginning and its end are left; of one with more than
+        `MOST_CHARACTERS` also those lines between that differ from others by more than numbers.
     lines: without decoration, prompts, colours and control characters, indentation kept.
     flat: the lines as one, white space folded: messages are wrapped anywhere.
     lowered: the same in lower case.
@@ -75,14 +79,35 @@ def clean_text(raw: str, name: str) -> Text:
 
 
 def _bounded(raw: str) -> str:
-    if raw.count("\n") + raw.count("\r") - raw.count("\r\n") + raw.count("#012") < MOST_LINES:
+    if len(raw) <= MOST_CHARACTERS and raw.count("\n") + raw.count("\r") + raw.count("#012") < MOST_LINES:
         return raw
     for end in ENDS_OF_LINES[1:]:
         raw = raw.replace(end, "\n")
-    runs = itertools.groupby(raw.split("\n"), key=lambda line: bool(line.strip()))
-    lines = list(itertools.chain.from_iterable(run if has_words else ("",) for has_words, run in runs))
+    lines = _without_gaps(line[:MOST_CHARACTERS] for line in raw.split("\n"))
     half = MOST_LINES // 2
-    return "\n".join(lines if len(lines) <= MOST_LINES else (*lines[:half], "", *lines[-half:]))
+    lines = lines if len(lines) <= MOST_LINES else [*lines[:half], "", *lines[-half:]]
+    if len(_fitting(lines, MOST_CHARACTERS)) == len(lines):
+        return "\n".join(lines)
+    beginning = len(_fitting(lines, MOST_CHARACTERS // 4))
+    end = len(lines) - len(_fitting(lines[: beginning - 1 : -1], MOST_CHARACTERS // 4))
+    forms = [line.translate(_WITHOUT_NUMBERS) for line in lines[:end]]
+    first = dict(zip(reversed(forms), range(end - 1, -1, -1), strict=True))
+    new = (
+        line if number < beginning or first[forms[number]] == number else "" for number, line in enumerate(lines[:end])
+    )
+    return "\n".join(_without_gaps((*_fitting(_without_gaps(new), 3 * MOST_CHARACTERS // 4), "", *lines[end:])))
+
+
+def _without_gaps(lines: Iterable[str]) -> list[str]:
+    """Return the lines, with one empty line for several."""
+    runs = itertools.groupby(lines, key=lambda line: bool(line.strip()))
+    return list(itertools.chain.from_iterable(run if has_words else ("",) for has_words, run in runs))
+
+
+def _fitting(lines: Sequence[str], room: int) -> list[str]:
+    """Return the lines from the first on of which so many characters are read."""
+    read = itertools.accumulate(min(len(line), LONGEST_LINE) for line in lines)
+    return [line for line, size in zip(lines, read, strict=True) if size <= room]
 
 
 def _noise(text: str) -> float:

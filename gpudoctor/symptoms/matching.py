@@ -2,6 +2,7 @@
 
 import functools
 import re
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
@@ -57,11 +58,12 @@ def _found(
     lowered = text if CASED in row.pattern else lowered
     told = lowered[:MOST_WORDS] if row.guess else lowered
     near = [written(words) for words in row.near]
-    if NOTHING in near or not all(_compiled(words).search(told) for words in near):
+    pattern = "" if near else written(row.pattern)
+    if NOTHING in (pattern, *near) or not all(_compiled(words).search(told) for words in near):
         return  # most rows lack one of them: to look for all in every order takes ten times as long
     if row.unless and _compiled(written(row.unless)).search(lowered):
         return
-    for match in _compiled(in_any_order(near, row.within) if near else written(row.pattern)).finditer(told):
+    for match in _compiled(pattern or in_any_order(near, row.within)).finditer(told):
         shown = text[match.start() : match.end()][:LONGEST_TEXT].strip()
         if shown not in seen:
             seen.add(shown)
@@ -74,15 +76,15 @@ def _found(
 def _patterns(lowered: str, has: Callable[[str], bool]) -> Callable[[str], str]:
     """Return what writes patterns for a text; a part of one of the latest texts has its own: facts are of a report."""
     if not any(lowered in text for text, _ in _LATEST):
-        is_long = len(lowered) > LONG_TEXT
-        _LATEST.append((lowered, functools.cache(lambda pattern: _whole(pattern) if is_long else _left(pattern, has))))
+        most = MOST_PRUNED if len(lowered) < LONG_TEXT else sys.maxsize
+        _LATEST.append((lowered, functools.cache(lambda pattern: _left(pattern, has, most))))
     return next(written for text, written in _LATEST if lowered in text)
 
 
-def _left(pattern: str, has: Callable[[str], bool]) -> str:
-    """Return the pattern for a text that has these words: whole if it was asked for in several texts before."""
+def _left(pattern: str, has: Callable[[str], bool], most: int = MOST_PRUNED) -> str:
+    """Return the pattern for a text that has these words: whole if it was asked for in more than `most` texts."""
     _ASKED[pattern] += 1
-    if _ASKED[pattern] > MOST_PRUNED or CASED in pattern or REFERENCE in pattern:
+    if _ASKED[pattern] > most or CASED in pattern or REFERENCE in pattern:
         return _whole(pattern)
     return _lowered(pruned(pattern, has))
 

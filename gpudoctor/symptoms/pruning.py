@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 
-LONG_TEXT = 100_000  # characters, from which on searching takes longer than compiling
+LONG_TEXT = 100_000  # characters, from which on searching with a whole pattern takes longer than pruning it
 NOTHING = "(?!)"  # the pattern that finds nothing
 PART = 4  # characters
 _LETTER = r"(?:[^\\\[\](){}|*+?.^$]|\\\W)"
@@ -19,16 +19,15 @@ _PARTS = (
 def words_of(text: str) -> Callable[[str], bool]:
     """Return what says whether a text, which is in lower case, has some words, in capitals or not.
 
-    The text is passed through once, for all parts of four characters or fewer: to look for 3,000 words in 16 kB
-    took 23 ms, this takes 5 ms (CPython 3.11, 2026-11).
+    The text is passed through once, for all parts of four characters: to look for 3,000 words in 16 kB took 23 ms,
+    this takes 5 ms (CPython 3.11, 2026-11).
     """
     parts = {text[n : n + PART] for n in range(len(text))}
-    parts |= {part[:n] for part in parts for n in range(PART)}
 
     @functools.cache
     def has(words: str) -> bool:
         words = words.lower()
-        return words[:PART] in parts and words[-PART:] in parts and (len(words) <= PART or words in text)
+        return (len(words) < PART or (words[:PART] in parts and words[-PART:] in parts)) and words in text
 
     return has
 

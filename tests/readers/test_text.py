@@ -3,7 +3,7 @@
 import pytest
 
 from gpudoctor.errors import UsageError
-from gpudoctor.readers.text import LARGEST_BYTES, MOST_LINES, clean_text, read_text
+from gpudoctor.readers.text import LARGEST_BYTES, MOST_CHARACTERS, MOST_LINES, clean_text, read_text
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,23 @@ def test_runs_of_empty_lines_of_a_long_text_become_one() -> None:
 def test_beginning_and_end_of_a_log_are_kept() -> None:
     lines = clean_text("\n".join(map(str, range(MOST_LINES * 2))), "r").lines
     assert (lines[0], lines[-1], len(lines)) == ("0", str(MOST_LINES * 2 - 1), MOST_LINES + 1)
+
+
+def test_of_the_middle_of_a_long_log_what_is_new_is_kept() -> None:
+    steps = [f"step {number} of many, loss 0.1" for number in range(MOST_LINES // 2)]
+    lost = "NVRM: Xid (PCI:0000:02:00): 79, GPU has fallen off the bus."
+    lines = clean_text("\n".join((*steps[:15_000], lost, *steps[15_000:])), "r").lines
+    assert (lines[0], lines[-1]) == (steps[0], steps[-1])
+    assert [line for line in lines if "step" not in line] == ["", lost, ""]
+    assert sum(map(len, lines)) < 0.6 * MOST_CHARACTERS
+
+
+def test_no_more_of_a_log_of_which_all_is_new_is_read() -> None:
+    lines = clean_text("\n".join(f"{chr(65 + number % 60) * (number // 60)} x" for number in range(30_000)), "r").lines
+    assert 0.9 * MOST_CHARACTERS < sum(map(len, lines)) < 1.1 * MOST_CHARACTERS
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_text_with_as_many_characters_as_are_read_stays_whole(more: int) -> None:
+    text = "\n".join(["g" * 1000] * (MOST_CHARACTERS // 1000)) + "g" * more
+    assert (clean_text(text, "r").raw == text) is (not more)
