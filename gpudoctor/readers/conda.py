@@ -30,15 +30,18 @@ _CHANNEL = r"(?:\s+((?:[\w./:+-]|<|>){1,120}))?"
 _ROW = regex(
     rf"^\s*(?:[-+*•]\s+)?({_CONDA_NAME})\s+({_CONDA_VERSION})\s+({_BUILD}){_FEATURES}{_CHANNEL}(?:\s+\S.{{0,60}})?$"
 )
-_EXPORT = regex(rf"^({_CONDA_NAME})=({_CONDA_VERSION})=({_BUILD})$")
+_EXPORT = regex(rf"^({_CONDA_NAME})=({_CONDA_VERSION})=({_BUILD})$", "=")
 _SOLVED = regex(rf"(?:\S{{1,80}}::|^\s+)({_CONDA_NAME}?)-({_CONDA_VERSION})(?:-|\s+\|\s*)({_BUILD})(?=\s|$)")
 _SOLVED_ROW = regex(rf"^\s+({_CONDA_NAME}):?\s+({_CONDA_VERSION})-({_BUILD})(?:\s+\S{{1,80}})?$")
-_CHANGED = regex(rf"-->\s+(?:\S{{1,80}}::)?(?:{_CONDA_NAME}?-)?({_CONDA_VERSION})-({_BUILD})(?=\s|$)")
+_CHANGED = regex(rf"-->\s+(?:\S{{1,80}}::)?(?:{_CONDA_NAME}?-)?({_CONDA_VERSION})-({_BUILD})(?=\s|$)", "-->")
 _CHANGED_NAME = regex(rf"^\s+({_CONDA_NAME}):?\s")
 _OBJECT = regex(r"\{[^{}]{20,900}\}")
-_LIST = regex(r"[Pp]ackages in environment(?: at)?:? \"?(?!at\b)((?:[A-Za-z]:)?[^\":]{2,200}?)(?:[\":]|\s*$)")
-_COLUMNS = regex(r"^[#\s]*Name\s+Version\s+Build(?:\s+Channel)?")
-_COMMAND = regex(r"(?:^|[\s;&|])(?:conda|mamba|micromamba) (?:install|create)\s([^;&|`]{1,600})")
+_LIST = regex(
+    r"[Pp]ackages in environment(?: at)?:? \"?(?!at\b)((?:[A-Za-z]:)?[^\":]{2,200}?)(?:[\":]|\s*$)",
+    "ackages in environment",
+)
+_COLUMNS = regex(r"^[#\s]*Name\s+Version\s+Build(?:\s+Channel)?", "Name")
+_COMMAND = regex(r"(?:^|[\s;&|])(?:conda|mamba|micromamba) (?:install|create)\s([^;&|`]{1,600})", "conda|mamba")
 _ASKED = regex(
     r"(?:[\w.-]+::)?(?:pytorch|pytorch-cuda|pytorch-gpu|cudatoolkit|cuda-version|cpuonly|cuda|cupy)(?:\W.*)?$"
 )

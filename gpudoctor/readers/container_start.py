@@ -15,10 +15,11 @@ _IMAGE = rf"(?:{_PART}(?::\d{{2,5}})?/){{0,4}}{_PART}(?::[\w.-]{{1,100}})?(?:@sh
 _PERSONAL = regex("-[a-z]*[ehluw]|" + "|".join(name_table("docker_run_personal")))  # "-e", and in "-ite" too
 _RUN = regex(
     r"(?:^|[\s;&|(`])(?:sudo\s+)?(docker|podman|nerdctl|nvidia-docker)\s+(?:container\s+)?(run|create)\s+"
-    r"(?!(?:and|or|with|to|the|it|but|in|is|was|then|works?|commands?|both|also)\b[\s,;])(\S.*)$"
+    r"(?!(?:and|or|with|to|the|it|but|in|is|was|then|works?|commands?|both|also)\b[\s,;])(\S.*)$",
+    "docker|podman|nerdctl",
 )
 _VALUED = frozenset(name_table("docker_run_valued"))  # options with a value; of every other the next word is the image
-_SINGULARITY = regex(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$")
+_SINGULARITY = regex(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$", "singularity|apptainer")
 UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # The name of a container or pod, in the commands that ask for one, in a compose file and in a prompt: its short id.
 _NAMED = regex(
@@ -30,10 +31,13 @@ _NAMED = regex(
     r"|\bkubectl (?:-n \S{1,60} |--\S{1,80} ){0,2}(?:exec|logs|delete pod|describe pod|get pod) "
     r"(?:-(?!n )\S{1,40} ){0,3}((?:pod/)?[a-z][\w.-]{2,80}(?: (?:-n|--namespace) [\w-]{1,60})?)"
     r"|\bcontainer_name: [\"']?([\w][\w.-]{1,80})|\bcontainer (?:is )?(?:named|called) [\"'`]?([\w][\w.-]{1,80})"
-    r"|(?m:^)[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\) ?)?\[?root@([0-9a-f]{12})[: ]"
+    r"|(?m:^)[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\) ?)?\[?root@([0-9a-f]{12})[: ]",
+    "docker|podman|nerdctl|kubectl|container|root@",
 )
-_SHELL_WITHOUT_SMI = regex(r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found")
-_BANNER = regex(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1,2}\.\d{1,2})")
+_SHELL_WITHOUT_SMI = regex(
+    r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found", "nvidia-smi: "
+)
+_BANNER = regex(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1,2}\.\d{1,2})", "== CUDA ==")
 
 
 class Start(NamedTuple):

@@ -13,11 +13,14 @@ _KUBERNETES = regex(
     rf"(?i){_IN}{_ARTICLE} (?:k8s |kubernetes )?pods?\b"
     r"|\b(?:on|in|to|using|via|with) (?:a |an |my |our |the )?(?:\w{1,20} )?(?:kubernetes|k8s|k3s|k0s|microk8s"
     r"|minikube|openshift)\b|\bkubernetes(?: k0s| k3s|:| version)|\bruntimeClassName\b"
-    r"|\b(?:k8s|kubernetes|k3s|microk8s) (?:pod|deployment|workload)s?\b|\bpods? (?:cannot|can't|do(?:es)? not|don't)\b"
+    r"|\b(?:k8s|kubernetes|k3s|microk8s) (?:pod|deployment|workload)s?\b|\bpods? (?:cannot|can't|do(?:es)? not|don't)"
+    r"\b",
+    "pod|kube|k8s|k3s|k0s|minikube|openshift|runtimeclassname",
 )
-_PODMAN = regex(rf"(?i){_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b")
+_PODMAN = regex(rf"(?i){_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b", "podman")
 _SINGULARITY = regex(
-    rf"(?i){_IN}{_ARTICLE} singularity\b|\bapptainer\b|\bsingularity (?:version|containers?|images?)\b"
+    rf"(?i){_IN}{_ARTICLE} singularity\b|\bapptainer\b|\bsingularity (?:version|containers?|images?)\b",
+    "singularity|apptainer",
 )
 _DOCKER = regex(
     rf"(?i){_IN}{_ARTICLE} (?:docker|dev ?)?(?:[ -]?containers?\b(?! (?:toolkit|runtime|images? (?:size|registry))))"
@@ -37,7 +40,8 @@ _MANIFEST = regex(r"(?m)^[^\S\n]{0,40}kind: (?:Pod|Deployment|Job|StatefulSet|Da
 _REQUEST = regex(r"\bnvidia\.com/(?:gpu|mig)[\w.-]{0,40}[\"']?: ?[\"']?[1-9]|\bruntimeClassName: ?[\"']?nvidia")
 _MANIFEST_IMAGE = regex(r"(?m)^[^\S\n]{0,60}(?:- )?image: ?[\"']?(\S{1,200}?)[\"']?$")
 _DEVCONTAINER = regex(
-    r"\"runArgs\": ?\[[^\]]{0,400}\"--gpus|\"hostRequirements\": ?\{[^}]{0,80}\"gpu\": ?(?:true|\"opt|\{)"
+    r"\"runArgs\": ?\[[^\]]{0,400}\"--gpus|\"hostRequirements\": ?\{[^}]{0,80}\"gpu\": ?(?:true|\"opt|\{)",
+    "runArgs|hostRequirements",
 )
 
 

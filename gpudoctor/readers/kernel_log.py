@@ -18,14 +18,14 @@ _LOGGED = regex(
     r"^\s*(?:<\d+>)?\[\s*(?:\d{1,9}\.\d{3,6}|\w{3} \w{3} +\d[\d: ]{6,20})\]|\bkernel: |\bNVRM: |\bXid \(PCI:"
 )
 _TIME = r"\[ ?\d{1,9}\.\d{3,6}\]"
-_OF_GPU = regex(r"(?i)\bnvidia|\bnouveau|\bNVRM\b|\bS?Xid\b")
+_OF_GPU = regex(r"(?i)\bnvidia|\bnouveau|\bNVRM\b|\bS?Xid\b", "nvidia|nouveau|nvrm|xid")
 # "Xid 79", "XID error 48", "Xid code: 62": as people write of what their log says
 _NAMED = regex(r"(?i)\bxid(?:s| error| code| errors| message| number)?(?: value)?(?:[ :=#]|of){1,3}(\d{1,3})\b(?!\.\d)")
 
 
 def read(text: Text) -> Facts:
     """Return the Xid errors and the last messages of the driver."""
-    lines = [line for line in text.lines[:MOST_LINES] if _LOGGED.search(line) and _OF_GPU.search(line)]
+    lines = [line for line in text.lines[:MOST_LINES] if _OF_GPU.search(line) and _LOGGED.search(line)]
     xids = max(parse_xids(lines), parse_xids(_wrapped(text)), key=len) or tuple(_named(text))
     messages = driver_messages(lines, MOST_MESSAGES)
     if not xids and not messages:

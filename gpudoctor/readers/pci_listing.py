@@ -9,7 +9,7 @@ from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text, regex
 
 _ADDRESS = r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
-_ROW = regex(rf"^\s*{_ADDRESS} ([A-Z0-9][\w /-]{{2,60}}?)(?: \[([0-9a-f]{{4}})\])?: (\S.{{0,250}})$")
+_ROW = regex(rf"^\s*{_ADDRESS} ([A-Z0-9][\w /-]{{2,60}}?)(?: \[([0-9a-f]{{4}})\])?: (\S.{{0,250}})$", ": ")
 _DISPLAY = regex(r"VGA compatible controller|3D controller|Display controller|Processing accelerators|Video device")
 _IDS = regex(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")
 _BOUND = regex(r"^\s+Kernel driver in use: ([\w-]{1,40})")
@@ -21,16 +21,18 @@ _VENDORS = (
 # Displays that hypervisors emulate, as lspci names them.
 _EMULATED = regex(r"(?i)Device 1234:1111|Virtio|QXL|VMware|VirtualBox|Hyper-V|Cirrus Logic GD 5446|Bochs")
 _COMMAND = regex(
-    r"(?i)^\s*(?:[#$>]\s*)?(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$"
+    r"(?i)^\s*(?:[#$>]\s*)?(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$",
+    "lspci",
 )
-_MODEL = regex(r"^\s*model\s+: (.{3,120})$")
-_ALIAS = regex(r"modalias : pci:v0000([0-9A-F]{4})d0000([0-9A-F]{4})")
+_MODEL = regex(r"^\s*model\s+: (.{3,120})$", "model")
+_ALIAS = regex(r"modalias : pci:v0000([0-9A-F]{4})d0000([0-9A-F]{4})", "modalias")
 _LSHW = regex(
     r"product: (\S.{2,100}?) vendor: NVIDIA Corporation .{0,200}?bus info: pci@([0-9a-f:.]{7,16})"
-    r" .{0,500}?(?:driver=([\w-]{1,30})|UNCLAIMED|resources:)"
+    r" .{0,500}?(?:driver=([\w-]{1,30})|UNCLAIMED|resources:)",
+    "vendor: NVIDIA",
 )
 
-_INXI = regex(r"\bDevice-\d: (NVIDIA .{2,100}?) (?:vendor: .{1,60}? )?driver: ()([\w-]{1,30})")
+_INXI = regex(r"\bDevice-\d: (NVIDIA .{2,100}?) (?:vendor: .{1,60}? )?driver: ()([\w-]{1,30})", "Device-")
 
 
 def read_pci(text: Text) -> Iterator[Facts]:

@@ -22,26 +22,28 @@ _KNOWN = regex(
     r"|pynvml|nvidia-ml-py|cupy|cupy-cuda\d{2,3}x?|nvidia-[a-z0-9-]{3,40}-cu1\d|mmcv(?:-full)?|deepspeed|onnxruntime-gpu)"
     rf"\s+({VERSION})$"
 )
-_PINNED = regex(rf"^\s*([-+~*•]\s+)?({NAME})(?:\[[\w,.-]{{1,80}}\])?={{2,3}}({VERSION})$")
-_DIRECT = regex(rf"^\s*({NAME})\s@\s\S+/{NAME}-(\d[\w.!+%]{{0,80}})-[\w.-]{{5,80}}\.whl(?:#\S*)?$")
+_PINNED = regex(rf"^\s*([-+~*•]\s+)?({NAME})(?:\[[\w,.-]{{1,80}}\])?={{2,3}}({VERSION})$", "==")
+_DIRECT = regex(rf"^\s*({NAME})\s@\s\S+/{NAME}-(\d[\w.!+%]{{0,80}})-[\w.-]{{5,80}}\.whl(?:#\S*)?$", ".whl")
 # What an installed environment's list never contains, but a requirements file does.
 _WISH = regex(
     rf"^\s*(?:-r\s|-c\s|-i\s|--(?:extra-)?index-url|--find-links|{NAME}(?:\[[\w,.-]{{1,80}}\])?\s*(?:[<>]=?|~=|!=)\s*\d"
     rf"|{NAME}==\S+\s*(?:;|--hash|\\$|#)|{NAME}\s*==\s+\d)"
 )
 _WISH_TITLE = regex(r"(?i)requirements?(?:[\w-]{0,30})?\.(?:txt|in)\b|install_requires|dependencies")
-_INSTALLED = regex(rf"Successfully installed((?:\s{NAME}-{VERSION}(?=\s|$)){{1,400}})")
+_INSTALLED = regex(rf"Successfully installed((?:\s{NAME}-{VERSION}(?=\s|$)){{1,400}})", "Successfully installed")
 _SATISFIED = regex(
     rf"Requirement already satisfied: ({NAME})[^ ]{{0,120}}(?: in (\S{{1,300}}))?"
-    rf"(?: \(from .{{1,200}}?\))? \(({VERSION})\)"
+    rf"(?: \(from .{{1,200}}?\))? \(({VERSION})\)",
+    "Requirement already satisfied",
 )
-_REMOVED = regex(rf"Successfully uninstalled ({NAME})-({VERSION})(?=\s|$)")
+_REMOVED = regex(rf"Successfully uninstalled ({NAME})-({VERSION})(?=\s|$)", "Successfully uninstalled")
 _WHEEL = regex(
     rf"(?:(?:Using cached|Downloading|Processing|pip3? install)\s)(?:[^\s]{{0,300}}/)?({NAME})"
     r"-(\d[\w.!]{0,40}(?:(?:\+|%2B)[\w.]{1,60})?)"
-    r"-(cp|py|pp)(\d{1,4})(?:\.[\w.]{1,20})?-([\w.]{2,40})-([\w.]{3,120})\.whl"
+    r"-(cp|py|pp)(\d{1,4})(?:\.[\w.]{1,20})?-([\w.]{2,40})-([\w.]{3,120})\.whl",
+    ".whl",
 )
-_OBJECT = regex(rf'\{{\s?"name":\s?"({NAME})",\s?"version":\s?"({VERSION})"')
+_OBJECT = regex(rf'\{{\s?"name":\s?"({NAME})",\s?"version":\s?"({VERSION})"', '"name"')
 _SHOW = regex(r"^\s*(Name|Version|Location|Installer): (\S.*)$")
 _FAILED = regex(r"ERROR: (?!pip's dependency resolver)|error: subprocess-exited|is not a supported wheel")
 _PLATFORMS = name_table("wheel_platforms")

@@ -1,7 +1,7 @@
 """What a Python session shows of PyTorch and CuPy: an expression, and its value on a line after it."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpudoctor.model import ComputeCapability, CudaVersion, Cupy, CupyRuntime, PackageVersion, Torch, TorchRuntime
@@ -83,9 +83,7 @@ def read_session(text: Text) -> Iterator[Facts]:
 
 def _beside(text: Text) -> Iterator[tuple[str, str]]:
     """Yield the values in the line of their expression, unless it is a condition."""
-    for expression in _EXPRESSIONS:
-        if expression.name not in text.lowered:
-            continue
+    for expression in _shown_in(text):
         pattern = rf"{expression.written.pattern}{_BETWEEN}[`\"']?(?:{expression.value})(?=[\s`\"',.;)]|$)"
         for match in re.finditer(pattern, text.flat, re.IGNORECASE):
             if not _CONDITION.search(text.flat[max(0, match.start() - 60) : match.start()]) and "==" not in match[0]:
@@ -100,8 +98,9 @@ def _answers(text: Text, silent: Collection[str]) -> Iterator[tuple[str, str]]:
     """
     waiting: list[_Expression] = []
     patience = _PATIENCE
+    expressions = _shown_in(text)
     for line in text.lines:
-        asked = [] if _CODE.match(line) else _asked(line)
+        asked = [] if _CODE.match(line) else _asked(line, expressions)
         if asked:
             waiting = [*waiting, *(expression for expression in asked if expression.fact not in silent)][
                 -_MOST_WAITING:
@@ -119,8 +118,12 @@ def _answers(text: Text, silent: Collection[str]) -> Iterator[tuple[str, str]]:
                 waiting.clear()
 
 
-def _asked(line: str) -> list[_Expression]:
-    found = [(match.start(), e) for e in _EXPRESSIONS for match in [e.written.search(line)] if match]
+def _shown_in(text: Text) -> list[_Expression]:
+    return [expression for expression in _EXPRESSIONS if expression.name in text.lowered]
+
+
+def _asked(line: str, expressions: Sequence[_Expression]) -> list[_Expression]:
+    found = [(match.start(), e) for e in expressions for match in [e.written.search(line)] if match]
     return [expression for _, expression in sorted(found, key=lambda pair: pair[0])]
 
 

@@ -38,20 +38,25 @@ _PRINTED = regex(
     rf"os\.(?:environ\.get|getenv)\([\"']({_NAME})[\"']\)\)?\s*$|os\.environ\[[\"']({_NAME})[\"']\]\)?\s*$"
 )
 _QUESTION = regex(r"^(?:\w{2,20} -|\$|#|echo |export |import |print\(|nvidia-smi|Traceback|\w+Error|sudo |python)")
-_ROOT_IN_DOCKER = regex(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?\[?root@[0-9a-f]{12}[: ]")
-_KUBERNETES = regex(r"(?m)(?:^|[\s;&|$])kubectl (?:exec|logs|describe|apply|get) |^kind: Pod\b")
-_FROM = regex(r"^\s*FROM\s+(?:--platform=\S{1,40}\s+)?(\S{1,300})(?:\s+(?:AS|as)\s+[\w.-]{1,60})?$")
-_COMPOSE = regex(r"(?:^|[\s;&|])docker[ -]compose\s+(?:-\S+(?:\s+\S+)?\s+){0,4}(?:up|run|exec|build|start|restart)\b")
+_ROOT_IN_DOCKER = regex(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?\[?root@[0-9a-f]{12}[: ]", "root@")
+_KUBERNETES = regex(r"(?m)(?:^|[\s;&|$])kubectl (?:exec|logs|describe|apply|get) |^kind: Pod\b", "kubectl |kind: Pod")
+_FROM = regex(r"^\s*FROM\s+(?:--platform=\S{1,40}\s+)?(\S{1,300})(?:\s+(?:AS|as)\s+[\w.-]{1,60})?$", "FROM")
+_COMPOSE = regex(
+    r"(?:^|[\s;&|])docker[ -]compose\s+(?:-\S+(?:\s+\S+)?\s+){0,4}(?:up|run|exec|build|start|restart)\b", "docker"
+)
 _NODE = regex(
-    r"^\s*([crw-]{4}[rwxsStT-]{6})\.?\+?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.{4,40}?\s(/dev/(?:nvidia\S{0,40}|kfd))$"
+    r"^\s*([crw-]{4}[rwxsStT-]{6})\.?\+?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.{4,40}?\s(/dev/(?:nvidia\S{0,40}|kfd))$",
+    "/dev/",
 )
 _NO_NODE = regex(
-    r"(?:ls: )?(?:cannot access )?'?/dev/nvidia\*?'?: No such file or directory|no matches found: /dev/nvidia\*"
+    r"(?:ls: )?(?:cannot access )?'?/dev/nvidia\*?'?: No such file or directory|no matches found: /dev/nvidia\*",
+    "/dev/nvidia",
 )
 _SHM = regex(
-    r"^\s*(?:shm|tmpfs|none|/dev/shm)\s+([\d.]{1,12})([KMGT]?)\s+[\d.]{1,12}[KMGT]?\s+[\d.]{1,12}[KMGT]?\s+\d{1,3}%\s+/dev/shm$"
+    r"^\s*(?:shm|tmpfs|none|/dev/shm)\s+([\d.]{1,12})([KMGT]?)\s+[\d.]{1,12}[KMGT]?\s+[\d.]{1,12}[KMGT]?\s+\d{1,3}%\s+/dev/shm$",
+    "shm",
 )
-_LDD = regex(r"^\s*(lib(?:cu|nv|nccl)[\w.+-]{1,80}) (?:\([^()]{1,60}\) )?=> ((?:/[\w.+-]{1,80}){1,14})")
+_LDD = regex(r"^\s*(lib(?:cu|nv|nccl)[\w.+-]{1,80}) (?:\([^()]{1,60}\) )?=> ((?:/[\w.+-]{1,80}){1,14})", "=> /")
 
 
 def read(text: Text) -> Facts:

@@ -1,8 +1,9 @@
 """A pasted text made readable: what the web, the terminal and the mail put around it is taken off."""
 
+import functools
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from gpudoctor.errors import UsageError
@@ -48,9 +49,43 @@ class _Lazy:
         return getattr(compiled, name)
 
 
-def regex(pattern: str) -> re.Pattern[str]:
-    """Return the expression, which is compiled when it is first used."""
-    return cast("re.Pattern[str]", _Lazy(pattern))
+_compiled = functools.cache(re.compile)
+
+
+class _Rare(_Lazy):
+    """An expression that few texts have: it is compiled for one with a word of which each match has one."""
+
+    def __init__(self, pattern: str, words: str) -> None:
+        super().__init__(pattern)
+        self._words, self._any_case = words.split("|"), pattern.startswith("(?i")
+
+    def _may_be_in(self, text: str) -> bool:
+        shown = text.lower() if self._any_case else text
+        for word in self._words:  # noqa: SIM110 - any() takes twice as long
+            if word in shown:
+                return True
+        return False
+
+    def match(self, text: str) -> re.Match[str] | None:
+        return _compiled(self._written).match(text) if self._may_be_in(text) else None
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return _compiled(self._written).search(text) if self._may_be_in(text) else None
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return _compiled(self._written).finditer(text) if self._may_be_in(text) else iter(())
+
+    def findall(self, text: str) -> list[Any]:
+        return _compiled(self._written).findall(text) if self._may_be_in(text) else []
+
+
+def regex(pattern: str, words: str = "") -> re.Pattern[str]:
+    """Return the expression, which is compiled when it is first used.
+
+    words: "docker|podman" if every match has one of these: it is not looked for in a text that has none. They are in
+    lower case if the pattern begins with "(?i".
+    """
+    return cast("re.Pattern[str]", _Rare(pattern, words) if words else _Lazy(pattern))
 
 
 def name_table(name: str) -> Any:
@@ -81,8 +116,8 @@ def clean_text(raw: str, name: str) -> Text:
 def _bounded(raw: str) -> str:
     if len(raw) <= MOST_CHARACTERS and raw.count("\n") + raw.count("\r") + raw.count("#012") < MOST_LINES:
         return raw
-    for end in ENDS_OF_LINES[1:]:
-        raw = raw.replace(end, "\n")
+    for mark in ENDS_OF_LINES[1:]:
+        raw = raw.replace(mark, "\n")
     lines = _without_gaps(line[:MOST_CHARACTERS] for line in raw.split("\n"))
     half = MOST_LINES // 2
     lines = lines if len(lines) <= MOST_LINES else [*lines[:half], "", *lines[-half:]]
