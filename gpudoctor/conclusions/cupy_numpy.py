@@ -1,5 +1,7 @@
 """The NumPy that is installed and the one that CuPy needs."""
 
+import re
+
 from gpudoctor.data.packages import cupy_release
 from gpudoctor.model import Cupy, CupyNumpy, CupyStatus, PackageVersion, Python, Symptom
 from gpudoctor.symptoms import Symptoms, of_kind
@@ -65,10 +67,18 @@ def _requirement(cupy: Cupy | None, version: PackageVersion | None) -> tuple[str
 
 def allows(requirement: str, version: PackageVersion) -> bool:
     """Return whether the requirement allows the version; True if one of them cannot be read."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import InvalidVersion, Version
 
     try:
-        return SpecifierSet(requirement).contains(Version(version.public), prereleases=True)
-    except (InvalidSpecifier, InvalidVersion):
+        installed = Version(version.public)
+    except InvalidVersion:
+        return True
+    if re.fullmatch(r"(?:(?:>=|<)\d+(?:\.\d+)*(?:,|$))+", requirement) and not installed.is_prerelease:
+        bounds = re.findall(r"(>=|<)([\d.]+)", requirement)  # packaging.specifiers takes 10 ms to import
+        return all((installed < Version(bound)) is (sign == "<") for sign, bound in bounds)
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(requirement).contains(installed, prereleases=True)
+    except InvalidSpecifier:
         return True

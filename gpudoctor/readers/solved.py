@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from gpudoctor.readers.text import Text, clean_text, name_table, regex
-from gpudoctor.symptoms.matching import MOST_WORDS, recognise
+from gpudoctor.symptoms.matching import MOST_WORDS, left_of, recognise
+from gpudoctor.symptoms.pruning import words_of
 
 LONGEST_ADVICE = 2000  # characters; a longer text shows what a program printed
 _LONGEST_CLAUSE = 100  # characters of it that are read
@@ -30,8 +31,8 @@ _TITLE, _DENIED, _RESTRICTED, _TROUBLE, _EXPLAINED, _ELSEWHERE, _ADVICE, _OWN, _
         ),
     )
 )
-_SOLVED = regex(f"(?im)(?P<past>{_TOLD['solved']})|{_TOLD['works']}")
-_SHOWN = regex(f"(?im)(?P<past>{_TOLD['solved']})|{_TOLD['works']}|{_TOLD['shown']}")
+_SOLVED = f"(?im)(?P<past>{_TOLD['solved']})|{_TOLD['works']}"
+_SHOWN = f"{_SOLVED}|{_TOLD['shown']}"
 _SENTENCE = regex(r"(?<=[.!?;])[\"')]?\s+|(?<=[\u3002\uff01\uff1f\uff1b])|\n(?!\n*[\"\u201c])")
 _CLAUSE = regex(r"[.!?;,:()\u3002\uff01\uff1f\uff1b\uff0c]|\n\n")
 
@@ -68,21 +69,22 @@ def _after_solution(whole: str) -> str | None:
     return next(filter(_fails, left[-1:]), None) if present is None else present
 
 
-def _left(whole: str, solution: re.Pattern[str]) -> Iterator[str]:
+def _left(whole: str, solution: str) -> Iterator[str]:
     """Yield what may be the present after each statement that something is solved, or works now.
 
     It is what follows with the statement, then without its sentence, and without explanations of what was wrong.
     """
-    for found in solution.finditer(whole):
+    for found in re.finditer(left_of(solution, words_of(whole.lower())), whole):
+        past = found.groupdict().get("past")
         clause = _CLAUSE.split(whole[max(found.start() - _LONGEST_CLAUSE, 0) : found.start()])[-1]
         sentence = _SENTENCE.split(whole[found.end() : found.end() + MOST_WORDS])[0]
         if _DENIED.search(clause) or _RESTRICTED.search(sentence) or sentence.endswith(("?", "\uff1f")):
             continue
         told = f"{clause} {found[0]} {sentence}"
-        if not found["past"] and (_PLACE.search(told) or _RESTARTED.search(told)):
+        if not past and (_PLACE.search(told) or _RESTARTED.search(told)):
             continue  # it works there and not here, or until the next time
         yield whole[found.start() :]
-        if found["past"] and not _NEXT.search(sentence):
+        if past and not _NEXT.search(sentence):
             yield _without(whole[found.start() :], _EXPLAINED.search)
             yield _without(whole[found.end() + len(sentence) :], _EXPLAINED.search)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gpudoctor.data.drivers import windows_driver
 from gpudoctor.model import ComputeCapability, CudaVersion, Symptom
 from gpudoctor.symptoms.pruning import LONG_TEXT, NOTHING, pruned, words_of
-from gpudoctor.symptoms.tables import FailureMessage, failure_messages, in_any_order
+from gpudoctor.symptoms.tables import FailureMessage, in_any_order, rows_in_question
 
 MOST_OF_A_KIND = 4
 LONGEST_TEXT = 500
@@ -46,11 +46,6 @@ def recognise(text: str, *, fact: str = "", source: str = "", known: Collection[
     return [Recognised(row, symptom) for row, symptoms in found for symptom in symptoms]
 
 
-def rows_in_question(has: Callable[[str], bool]) -> list[FailureMessage]:
-    """Return the rows with a phrase in the text. has: of the text in lower case, see `words_of`."""
-    return [row for row in failure_messages() if any(map(has, row.contains))]
-
-
 def _found(
     row: FailureMessage, text: str, lowered: str, written: Callable[[str], str], **about: str
 ) -> Iterator[Symptom]:
@@ -77,11 +72,11 @@ def _patterns(lowered: str, has: Callable[[str], bool]) -> Callable[[str], str]:
     """Return what writes patterns for a text; a part of one of the latest texts has its own: facts are of a report."""
     if not any(lowered in text for text, _ in _LATEST):
         most = MOST_PRUNED if len(lowered) < LONG_TEXT else sys.maxsize
-        _LATEST.append((lowered, functools.cache(lambda pattern: _left(pattern, has, most))))
+        _LATEST.append((lowered, functools.cache(lambda pattern: left_of(pattern, has, most))))
     return next(written for text, written in _LATEST if lowered in text)
 
 
-def _left(pattern: str, has: Callable[[str], bool], most: int = MOST_PRUNED) -> str:
+def left_of(pattern: str, has: Callable[[str], bool], most: int = MOST_PRUNED) -> str:
     """Return the pattern for a text that has these words: whole if it was asked for in more than `most` texts."""
     _ASKED[pattern] += 1
     if _ASKED[pattern] > most or CASED in pattern or REFERENCE in pattern:

@@ -5,7 +5,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -61,29 +61,48 @@ class FailureMessage:
         return re.compile(self.pattern, re.IGNORECASE | re.ASCII)
 
 
-@functools.cache
 def failure_messages() -> tuple[FailureMessage, ...]:
     """Return every row, table by table."""
-    rows: list[FailureMessage] = []
-    for name in sorted(name for name in os.listdir(FOLDER) if name.endswith(".json")):
-        with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
-            table = json.load(file)
-        rows += (_row(table, row) for row in table["messages"])
-    return tuple(rows)
+    return tuple(map(_message, range(len(_rows()))))
 
 
-@functools.cache
-def _rows_by_id() -> Mapping[str, FailureMessage]:
-    return {row.id: row for row in failure_messages()}
+def rows_in_question(has: Callable[[str], bool]) -> list[FailureMessage]:
+    """Return the rows with a phrase in the text. has: of the text in lower case, see `words_of`."""
+    return [_message(number) for number, (_, row) in enumerate(_rows()) if any(map(has, row["contains"]))]
 
 
 def row_of(kind: str) -> FailureMessage | None:
     """Return the row with this id; None if the tables have none, as for return codes."""
-    return _rows_by_id().get(kind)
+    number = _numbers().get(kind)
+    return _message(number) if number is not None else None
+
+
+@functools.cache
+def _rows() -> Sequence[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """Return every row with its table, as they are in the files: of most rows a report needs the phrases only."""
+    rows: list[tuple[Mapping[str, Any], dict[str, Any]]] = []
+    for name in sorted(name for name in os.listdir(FOLDER) if name.endswith(".json")):
+        with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+            table = json.load(file)
+        rows += ((table, row) for row in table["messages"])
+    for _, row in rows:
+        row["contains"] = [row["contains"]] if isinstance(row["contains"], str) else row["contains"]
+    return rows
+
+
+@functools.cache
+def _numbers() -> Mapping[str, int]:
+    return {row["id"]: number for number, (_, row) in enumerate(_rows())}
+
+
+@functools.cache
+def _message(number: int) -> FailureMessage:
+    table, row = _rows()[number]
+    return _row(table, row)
 
 
 def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
-    contains = [row["contains"]] if isinstance(row["contains"], str) else row["contains"]
+    contains = row["contains"]
     within = row.get("within", BETWEEN_WORDS)
     vocabulary = table.get("vocabulary", {})
     near = tuple(f"(?:{_spelled_out(words, vocabulary)})" for words in row.get("near", ()))

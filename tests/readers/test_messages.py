@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from gpudoctor.model import SECTIONS, CudaVersion, Device, Snapshot
 from gpudoctor.readers import messages
 from gpudoctor.readers.text import clean_text
-from gpudoctor.symptoms.matching import rows_in_question
 from gpudoctor.symptoms.pruning import words_of
-from gpudoctor.symptoms.tables import FailureMessage, failure_messages, row_of
+from gpudoctor.symptoms.tables import FailureMessage, failure_messages, row_of, rows_in_question
 from tests.readers import pasted
 
 ROWS = failure_messages()

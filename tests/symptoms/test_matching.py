@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from gpudoctor.symptoms.matching import _ASKED, CASED, MOST_PRUNED, _compiled, _left, _patterns, _whole, recognise
+from gpudoctor.symptoms.matching import _ASKED, CASED, MOST_PRUNED, _compiled, _patterns, _whole, left_of, recognise
 from gpudoctor.symptoms.pruning import LONG_TEXT
 from gpudoctor.symptoms.tables import failure_messages, in_any_order
 
 
 def test_names_of_groups_and_classes_of_characters_stay() -> None:
     for row in failure_messages():
-        pattern = _compiled(_left(row.pattern, lambda words: True))
+        pattern = _compiled(left_of(row.pattern, lambda words: True))
         assert pattern.groupindex == row.expression().groupindex, row.id
         assert re.findall(r"\\(.)", pattern.pattern) == re.findall(r"\\(.)", row.pattern), row.id
 
@@ -30,7 +30,7 @@ def test_a_name_keeps_its_capitals() -> None:
 def test_where_capitals_count_they_do() -> None:
     cased = [row for row in failure_messages() if CASED in row.pattern]
     assert cased
-    assert all(_left(row.pattern, lambda words: False) == row.pattern for row in cased)
+    assert all(left_of(row.pattern, lambda words: False) == row.pattern for row in cased)
 
 
 def test_a_row_that_is_known_is_not_looked_for_again() -> None:
@@ -43,7 +43,7 @@ def test_a_row_that_is_known_is_not_looked_for_again() -> None:
 def test_a_pattern_that_several_texts_asked_for_is_compiled_whole() -> None:
     pattern = "gpu is|card is"
     _ASKED.pop(pattern, None)
-    asked = [_left(pattern, "card is".__eq__) for _ in range(MOST_PRUNED + 1)]
+    asked = [left_of(pattern, "card is".__eq__) for _ in range(MOST_PRUNED + 1)]
     assert asked == ["card is"] * MOST_PRUNED + [pattern]
     assert asked[-1] is _whole(pattern)
 
