@@ -74,7 +74,7 @@ def _left(whole: str, solution: str) -> Iterator[str]:
 
     It is what follows with the statement, then without its sentence, and without explanations of what was wrong.
     """
-    for found in re.finditer(left_of(solution, words_of(whole.lower())), whole):
+    for found in re.finditer(left_of(solution, words_of(whole.lower()).has), whole):
         past = found.groupdict().get("past")
         clause = _CLAUSE.split(whole[max(found.start() - _LONGEST_CLAUSE, 0) : found.start()])[-1]
         sentence = _SENTENCE.split(whole[found.end() : found.end() + MOST_WORDS])[0]

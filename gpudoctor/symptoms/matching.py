@@ -37,11 +37,11 @@ def recognise(text: str, *, fact: str = "", source: str = "", known: Collection[
     fact: dotted path of the fact that contains the text. source: name of the pasted text.
     known: ids of the rows that are not looked for, as another text has shown them.
     """
-    has = words_of(text.lower())
-    rows = [row for row in rows_in_question(has) if not row.facts or fact.startswith(tuple(row.facts))]
+    words = words_of(text.lower())
+    rows = [row for row in rows_in_question(words) if not row.facts or fact.startswith(tuple(row.facts))]
     rows = [row for row in rows if not (row.guess and fact) and row.id not in known]  # a library does not guess
     lowered = text.translate(LOWER)
-    written = _patterns(lowered, has)
+    written = _patterns(lowered, words.has)
     found = ((row, _found(row, text, lowered, written, fact=fact, source=source)) for row in rows)
     return [Recognised(row, symptom) for row, symptoms in found for symptom in symptoms]
 
@@ -52,9 +52,9 @@ def _found(
     seen: set[str] = set()
     lowered = text if CASED in row.pattern else lowered
     told = lowered[:MOST_WORDS] if row.guess else lowered
-    near = [written(words) for words in row.near]
+    near = [written(expression) for expression in row.near]
     pattern = "" if near else written(row.pattern)
-    if NOTHING in (pattern, *near) or not all(_compiled(words).search(told) for words in near):
+    if NOTHING in (pattern, *near) or not all(_compiled(one).search(told) for one in sorted(near, key=len)):
         return  # most rows lack one of them: to look for all in every order takes ten times as long
     if row.unless and _compiled(written(row.unless)).search(lowered):
         return

@@ -2,7 +2,8 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
+from typing import NamedTuple
 
 LONG_TEXT = 100_000  # characters, from which on searching with a whole pattern takes longer than pruning it
 NOTHING = "(?!)"  # the pattern that finds nothing
@@ -16,11 +17,17 @@ _PARTS = (
 )
 
 
-def words_of(text: str) -> Callable[[str], bool]:
-    """Return what says whether a text, which is in lower case, has some words, in capitals or not.
+class Words(NamedTuple):
+    """What a text in lower case has: its parts of four characters, and whether some words are in it, in any case."""
 
-    The text is passed through once, for all parts of four characters: to look for 3,000 words in 16 kB took 23 ms,
-    this takes 5 ms (CPython 3.11, 2026-11).
+    parts: Set[str]
+    has: Callable[[str], bool]
+
+
+def words_of(text: str) -> Words:
+    """Return the words of a text in lower case.
+
+    To look for 3,000 words in 16 kB took 23 ms, with the parts it takes 5 ms (CPython 3.11, 2026-11).
     """
     parts = {text[n : n + PART] for n in range(len(text))}
 
@@ -29,7 +36,7 @@ def words_of(text: str) -> Callable[[str], bool]:
         words = words.lower()
         return (len(words) < PART or (words[:PART] in parts and words[-PART:] in parts)) and words in text
 
-    return has
+    return Words(parts, has)
 
 
 def pruned(pattern: str, has: Callable[[str], bool]) -> str:

@@ -5,12 +5,13 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from gpudoctor.data.tables import source_of
 from gpudoctor.model.record import record
+from gpudoctor.symptoms.pruning import PART, Words
 
 FOLDER = os.path.join(os.path.dirname(__file__), "tables")
 BETWEEN_WORDS = 120  # characters, most of them, between the expressions of `near`
@@ -66,9 +67,21 @@ def failure_messages() -> tuple[FailureMessage, ...]:
     return tuple(map(_message, range(len(_rows()))))
 
 
-def rows_in_question(has: Callable[[str], bool]) -> list[FailureMessage]:
-    """Return the rows with a phrase in the text. has: of the text in lower case, see `words_of`."""
-    return [_message(number) for number, (_, row) in enumerate(_rows()) if any(map(has, row["contains"]))]
+def rows_in_question(words: Words) -> list[FailureMessage]:
+    """Return the rows with a phrase in the text whose words these are."""
+    possible = (pairs for part, pairs in _phrases().items() if len(part) < PART or part in words.parts)
+    asked = itertools.chain.from_iterable(possible)
+    return [_message(number) for number in sorted({number for phrase, number in asked if words.has(phrase)})]
+
+
+@functools.cache
+def _phrases() -> Mapping[str, Sequence[tuple[str, int]]]:
+    """Return the phrases, each with the number of its row, by their first characters."""
+    phrases: dict[str, list[tuple[str, int]]] = {}
+    for number, (_, row) in enumerate(_rows()):
+        for phrase in row["contains"]:
+            phrases.setdefault(phrase[:PART], []).append((phrase, number))
+    return phrases
 
 
 def row_of(kind: str) -> FailureMessage | None:
