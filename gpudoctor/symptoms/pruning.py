@@ -33,8 +33,10 @@ def words_of(text: str) -> Words:
 
     @functools.cache
     def has(words: str) -> bool:
-        words = words.lower()
-        return (len(words) < PART or (words[:PART] in parts and words[-PART:] in parts)) and words in text
+        words, size = words.lower(), len(words)
+        middle = words[size // 2 - 2 : size // 2 + 2]
+        possible = size < PART or (words[:PART] in parts and words[-PART:] in parts and middle in parts)
+        return possible and words in text
 
     return Words(parts, has)
 
