@@ -10,8 +10,8 @@ from gpudoctor.registry import check, skip_unless
 def container_setup_without_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
     """A container or service is meant to use the GPU, but is started without it.
 
-    Why: a container sees a GPU only if its engine gives it one: `docker run --gpus all`, a device reservation of
-    compose. A CUDA image, or a PyTorch built for CUDA, without such a request runs on the CPU.
+    Why: a container sees a GPU only if its engine gives it one: `docker run --gpus all`, a compose device reservation.
+    A CUDA image, or a PyTorch built for CUDA, without such a request runs on the CPU.
     Exception: a container that hides the GPUs itself does so on purpose. If another service with the same image has the
     GPU, or the host has none, this is advice.
     Reference: https://docs.docker.com/engine/containers/gpu/

@@ -27,7 +27,7 @@ def container_without_gpu(
     """The container was started without the GPU.
 
     Why: a container sees a GPU only if its engine gives it one, with the device nodes and the driver's libraries:
-    `docker run --gpus all`, a device reservation of compose, a resource limit of Kubernetes.
+    `docker run --gpus all`, a compose device reservation, a Kubernetes resource limit.
     Exception: a host without an NVIDIA GPU on its PCI bus is `no-nvidia-gpu`. If nothing in the container asks for
     CUDA, this is advice. In a report nvidia-smi may be from the host, so the message from the container counts.
     container-setup-without-gpu checks containers from outside.

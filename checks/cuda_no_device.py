@@ -13,7 +13,7 @@ def cuda_no_device(
 ) -> Iterator[Finding]:
     """CUDA reports no device (error 100), although the machine has a GPU.
 
-    Why: the driver was loaded but gave the program no GPU: a variable hides it, the container or the batch system did
+    Why: the driver was loaded but gave the program no GPU. A variable hides it, the container or the batch system did
     not provide it, its device nodes are missing, or the GPU does not start. If gpudoctor knows the cause, that finding
     is first.
     Exception: torch-cuda-unavailable reports PyTorch's own message about it, and no-nvidia-gpu a machine without a GPU.

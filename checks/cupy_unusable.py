@@ -25,8 +25,9 @@ def cupy_unusable(
     """CuPy is installed and the machine has a GPU, but importing CuPy or a call into one of its libraries fails.
 
     Why: CuPy compiles its kernels with NVRTC and calls cuBLAS, cuFFT, cuRAND, cuSOLVER and cuSPARSE. Its wheels contain
-    none of them: the CUDA toolkit or the extra [ctk] provides them. "module 'cupy' has no attribute 'ndarray'" means
-    that files of its version are missing; "no attribute 'util'" means that the program was written for an older CuPy.
+    none of them: the CUDA toolkit or the extra [ctk] provides them. The message "module 'cupy' has no attribute
+    'ndarray'" means that files of its version are missing. "no attribute 'util'" means that the program was written for
+    an older CuPy.
     If gpudoctor knows the cause, that finding is first.
     Exception: if only a library other than NVRTC and cuBLAS fails, this is a warning, because programs may not use it.
     CUDA errors count only if the machine is known to have a GPU.

@@ -10,7 +10,7 @@ from gpudoctor.symptoms.answers import answers
 
 @check(family="driver", explains=(*CUDA_FAILS, "driver-not-loaded"))
 def device_permissions_missing(place: Place, driver: Driver = Driver(), symptoms: Symptoms = None) -> Iterator[Finding]:
-    """The device nodes of the driver exist, but this user cannot open them.
+    """The driver's device nodes exist, but this user cannot open them.
 
     Why: libcuda opens /dev/nvidiactl, /dev/nvidia-uvm and /dev/nvidia0. Without permission CUDA sees no device,
     although nvidia-smi works for root.

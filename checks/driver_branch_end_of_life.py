@@ -11,9 +11,9 @@ from gpudoctor.registry import Skip, check, known
 
 @check(family="driver")
 def driver_branch_end_of_life(driver: Driver, taken_at: str, devices: Devices = None) -> Iterator[Finding]:
-    """The release branch of the driver no longer gets fixes.
+    """The driver's release branch no longer gets fixes.
 
-    Why: security fixes and support for new kernels end with the branch. What runs with it still runs.
+    Why: security fixes and support for new kernels end with the branch. Programs that run with it keep running.
     Exception: this is advice only. A branch without a published date is skipped, and the last branch for a GPU here
     passes, because no newer driver supports that GPU.
     Reference: https://docs.nvidia.com/datacenter/tesla/drivers/supported-drivers-and-cuda-toolkit-versions.html

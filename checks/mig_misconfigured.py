@@ -24,9 +24,8 @@ def mig_misconfigured(
 ) -> Iterator[Finding]:
     """MIG is on without an instance, or devices are addressed in a way that MIG does not allow.
 
-    Why: a GPU in MIG mode computes only through its instances. Without an instance CUDA finds no device. Instances are
-    named by their own UUID (MIG-...): the index or UUID of the GPU does not reach them, and one process uses one
-    instance.
+    Why: a GPU in MIG mode computes only through its instances. Without an instance CUDA finds no device. An instance
+    has its own UUID (MIG-...): the GPU's index or UUID does not reach it. One process uses one instance.
     Exception: index 0 passes, and so does everything that CUDA accepted. A report that only mentions MIG passes if
     nothing in it says that a device is missing.
     Reference: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/

@@ -22,7 +22,7 @@ def nvidia_container_toolkit_missing(
     container: Container = Container(),
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """The container engine of this machine cannot give the GPU to a container.
+    """This machine's container engine cannot give the GPU to a container.
 
     Why: without the NVIDIA Container Toolkit, `docker run --gpus all` ends with "could not select device driver" and
     `--runtime=nvidia` with "unknown or invalid runtime name".

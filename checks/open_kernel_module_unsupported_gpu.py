@@ -23,7 +23,7 @@ def open_kernel_module_unsupported_gpu(
     devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """The open kernel module of the driver does not support this GPU.
+    """The driver's open kernel module does not support this GPU.
 
     Why: NVIDIA's open kernel module supports GPUs from Turing (compute capability 7.5) on. It ignores an older one, and
     nvidia-smi says "No devices were found". From R560 on, installers choose the open module by default.

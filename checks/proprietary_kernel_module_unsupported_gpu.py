@@ -22,7 +22,7 @@ def proprietary_kernel_module_unsupported_gpu(
     devices: Devices = None,
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """The proprietary kernel module of the driver does not support this GPU.
+    """The driver's proprietary kernel module does not support this GPU.
 
     Why: Grace Hopper (GH200) and GPUs from Blackwell on (GeForce RTX 50, B200, GB10) need NVIDIA's open kernel module.
     With the proprietary one nvidia-smi says "No devices were found".

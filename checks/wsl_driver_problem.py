@@ -30,7 +30,7 @@ class _Problem(NamedTuple):
 def wsl_driver_problem(
     origin: Origin, place: Place, wsl: Wsl, consumers: Consumers, driver: Driver = Driver(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """WSL cannot use the NVIDIA driver of Windows.
+    """WSL cannot use the Windows NVIDIA driver.
 
     Why: WSL 2 uses the Windows driver through /dev/dxg and the libcuda that Windows puts into /usr/lib/wsl/lib. A Linux
     driver installed inside hides that library. WSL 1, an old kernel and an old Windows driver do not support this.
