@@ -22,7 +22,7 @@ GENERATED = re.compile(r"/(?:build/(?:lib|bdist)[^/]*|[^/]+\.egg-info|__pycache_
 """What `pip install .` leaves in the folder of a project, with the times of the files that it was made of."""
 
 MAXIMUM_EXTRA = 200
-"""More files that no COPY copies are those of the base image, and are not looked into."""
+"""More files that no COPY copies are those of the base image, and are not opened."""
 
 
 @record

@@ -95,7 +95,7 @@ def _mounts_of(about: Mapping[str, Any]) -> Iterator[_Mount]:
 def _covered_by_memory(about: Mapping[str, Any], placed: Mapping[str, CopiedFile]) -> Iterator[Mounted]:
     """Yield the file systems in memory that cover copied files, and so hide them.
 
-    Source: HostConfig.Tmpfs of the Docker Engine API; by `--mount` they stand among the mounts.
+    Source: HostConfig.Tmpfs of the Docker Engine API; by `--mount` they are among the mounts.
     """
     by_mount = (m for m in about.get("Mounts") or () if m.get("Type") == "tmpfs")
     destinations = {*((about.get("HostConfig") or {}).get("Tmpfs") or {}), *(str(m["Destination"]) for m in by_mount)}
@@ -106,7 +106,7 @@ def _covered_by_memory(about: Mapping[str, Any], placed: Mapping[str, CopiedFile
 
 
 def keeps_code(command: Sequence[str]) -> bool:
-    """Return whether the process that the command starts goes on with the source that it read at first.
+    """Return whether the process that the command starts continues with the source that it read at first.
 
     Servers with a reloader do not, and a container that only waits for `docker exec` has read none.
     """

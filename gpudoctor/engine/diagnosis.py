@@ -12,7 +12,7 @@ def diagnose(
 ) -> tuple[Finding, ...]:
     """Return the findings in the order in which to fix them.
 
-    A finding that another one explains gets `caused_by`, becomes `INFO` (one fault is one error) and stands right
+    A finding that another one explains gets `caused_by`, becomes `INFO` (one fault is one error) and comes right
     after its cause, which takes over the severity. An unmet requirement stays an error there. Causes are ordered by
     severity, then by the depth of their family: driver before torch.
 

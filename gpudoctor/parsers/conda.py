@@ -84,7 +84,7 @@ def parse_conda_environment(text: str, source: str, platform: Mapping[str, str])
 
 
 def parse_match_spec(spec: str, source: str) -> Requirement | None:
-    """Return what conda's "conda-forge::pytorch=2.1=*cuda*" asks for; None if the text is no such thing."""
+    """Return what conda's "conda-forge::pytorch=2.1=*cuda*" asks for; None if the text is not such a spec."""
     match = re.fullmatch(_SPEC, re.sub(r"\[.*\]$", "", spec.strip()))
     name = normalise(match[1]) if match else ""
     if match is None or name in _NOT_DISTRIBUTIONS:

@@ -107,7 +107,7 @@ def setting(interpreter: str | None, timeout: float, *, fast: bool, images: Imag
     """Return what the questions to this machine depend on.
 
     Raises:
-        UsageError: the working directory is gone, or the interpreter is no program.
+        UsageError: the working directory is gone, or the interpreter is not a program.
     """
     try:
         directory = os.getcwd()

@@ -29,7 +29,7 @@ SMI_SECONDS = 10.0
 
 
 def arguments(timeout_seconds: float) -> Mapping[str, float]:
-    """Return what the worker is told: nvidia-smi gets half of a short limit."""
+    """Return the worker's arguments: nvidia-smi gets half of a short limit."""
     return {"nvidia_smi_seconds": min(timeout_seconds / 2, SMI_SECONDS)}
 
 
@@ -164,7 +164,7 @@ class _Answers:
         return None if value is None else value / 1000
 
     def text(self, name: str, part: str | int | None = None) -> str | None:
-        """Return a text; an empty one is no answer."""
+        """Return a text; an empty one is not an answer."""
         value = self.value(name, part)
         return (cleaned(value) or None) if isinstance(value, str) else None
 
@@ -240,7 +240,7 @@ def _processes(entries: Any) -> tuple[DeviceProcess, ...] | None:
 
 
 def _event_reasons(mask: int) -> tuple[str, ...] | None:
-    """Return the names of the bits; None where most of them have no name, so that it is no mask."""
+    """Return the names of the bits; None where most of them have no name, so that it is not a mask."""
     from gpudoctor.nvml import EVENT_REASONS  # with ctypes, which a machine without a device does without
 
     unnamed = mask & ~sum(EVENT_REASONS)

@@ -10,7 +10,7 @@ from gpudoctor.probes.reading import Facts
 from gpudoctor.untrusted import cleaned
 
 _MISSING = ("ENOENT", "ENOTDIR")
-_RELATIVE = "/./"  # what stands after it is how the user knows the file; rsync -R reads paths so
+_RELATIVE = "/./"  # after it follows the user's path of the file; rsync -R reads paths like this
 
 
 def reading_list(directory: str, profile: str | None) -> Mapping[str, Any]:

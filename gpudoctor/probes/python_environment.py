@@ -11,7 +11,7 @@ from gpudoctor.probes.host import ProbeContext, active_environment, interpreter_
 
 
 def arguments(setting: ProbeContext) -> Mapping[str, str]:
-    """Return what the worker is told: the working directory, and the environment that the shell has activated.
+    """Return the worker's arguments: the working directory, and the environment that the shell has activated.
 
     The latter is "" if the user names another environment by its interpreter.
     """
@@ -67,7 +67,7 @@ def _installer(read: EnvironmentFacts) -> str:
 
 
 def _packages(read: EnvironmentFacts) -> tuple[Package, ...]:
-    """Return the distributions, then conda's packages that are no Python distributions: cuda-version, cpuonly."""
+    """Return the distributions, then conda's packages that are not Python distributions: cuda-version, cpuonly."""
     packages = [package_of(distribution) for distribution in read.distributions]
     names = {package.name for package in packages} | {"pytorch", "python"}
     folder = f"{read.interpreter.prefix}/conda-meta"

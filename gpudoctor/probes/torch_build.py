@@ -65,7 +65,7 @@ def _missing_libraries(
 ) -> tuple[str, ...] | None:
     """Return what the build needs and the loader cannot find, None if that is unknown.
 
-    Declared requirements are no evidence: Requires-Dist names NVIDIA's wheels in CPU builds too, and a library may
+    Declared requirements are not evidence: Requires-Dist names NVIDIA's wheels in CPU builds too, and a library may
     come from elsewhere. On Linux the libraries themselves name what they need.
     """
     if not read.torch.package:

@@ -16,7 +16,7 @@ from gpudoctor.model.tuning import (
 )
 
 BUDGET_ENDED = "the budget ended before an answer came"
-"""Detail of a trial that is no result: it was ended because the time was over."""
+"""Detail of a trial that is not a result: it was ended because the time was over."""
 
 
 @record

@@ -354,7 +354,7 @@ def last_line(text: str) -> str:
 
 
 def read(kind: type[T], data: Any) -> T:
-    """Return the record that a worker sent, its texts clean. Raises GpudoctorError: it is no such thing."""
+    """Return the record that a worker sent, its texts clean. Raises GpudoctorError: it is not such a thing."""
     try:
         return from_json(kind, _clean_texts(mask_document(data)), "answer of the worker")
     except ValueError as error:

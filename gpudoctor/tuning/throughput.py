@@ -66,7 +66,7 @@ class StepTimes:
         return [point.batch_size for point in self.points]
 
     def seconds(self, batch_size: int) -> float:
-        """Return the time of a step; beyond the measured sizes the last line goes on."""
+        """Return the time of a step; beyond the measured sizes the last line continues."""
         if batch_size >= self._tail:
             return self._line.at(batch_size)
         after = min(max(bisect_left(self.sizes, batch_size), 1), len(self.points) - 1)
@@ -84,7 +84,7 @@ class StepTimes:
 
 
 def times_of(measurements: Iterable[Measurement]) -> StepTimes:
-    """Return the step times that were measured; a single step is no measurement. Noise is in their errors.
+    """Return the step times that were measured; a single step is not a measurement. Noise is in their errors.
 
     The steps of a batch size that was measured several times are taken together.
     """

@@ -81,7 +81,7 @@ class BuildContext:
             return None
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in `folder`, sorted; none if it is no folder."""
+        """Return the names in `folder`, sorted; none if it is not a folder."""
         try:
             return sorted(os.listdir(self.root / folder))
         except (FileNotFoundError, NotADirectoryError):

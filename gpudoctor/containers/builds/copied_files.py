@@ -18,10 +18,10 @@ from gpudoctor.model.record import record
 
 MAXIMUM_MEMBERS = 20_000
 MAXIMUM_BYTES = 256 << 20
-"""Of the unpacked files of an archive behind ADD; a larger one is not looked into."""
+"""Of the unpacked files of an archive behind ADD; a larger one is not opened."""
 
 MAXIMUM_IGNORED = 100
-"""So many ignored files are named; whole ignored folders are not looked into."""
+"""This many ignored files are named; whole ignored folders are not opened."""
 
 WILDCARDS = re.compile(r"[*?\[\\]")
 _REMOTE = re.compile(r"https?://|git@|git://|ssh://")
@@ -60,7 +60,7 @@ class Selection:
     ignored: files that its sources name and `.dockerignore` leaves out, each with the pattern.
     empty_patterns: sources with a wildcard that match nothing.
     missing: sources without a wildcard that are not there: a build would fail.
-    opaque: sources whose files are not known: URLs, repositories, archives that cannot be looked into.
+    opaque: sources whose files are not known: URLs, repositories, archives that cannot be opened.
     """
 
     placed: tuple[CopiedFile, ...] = ()
@@ -152,7 +152,7 @@ class _Selector:
             self._place(self._context.file(real, found), name, many=one_of_many)
 
     def _unpack(self, file: ContextFile, path: str) -> bool:
-        """Take the files in the archive; return whether it is one. What cannot be looked into is opaque."""
+        """Take the files in the archive; return whether it is one. What cannot be opened is opaque."""
         if _PACKED.search(path):  # which Python cannot read
             self._opaque.append(path)
             return True
@@ -203,7 +203,7 @@ def _inside(source: str) -> str:
 
 
 def unpacked(path: Path, file: ContextFile) -> tuple[tuple[str, ContextFile], ...] | None:
-    """Return the files and links of the archive with their paths in it; None if it is no archive.
+    """Return the files and links of the archive with their paths in it; None if it is not an archive.
 
     file: the archive as a file of the context. Whether it is one is given by its content, as the builders do.
 

@@ -45,7 +45,7 @@ class Instruction:
     rest: what follows the name and the flags.
     words: `rest` in words, or the strings of its JSON form.
     flags: "chown" → "1000:1000"; "" for a flag without a value. A flag given more than once keeps every value.
-    onbuild: it stands behind ONBUILD, and runs in a build that starts from this image.
+    onbuild: it is behind ONBUILD, and runs in a build that starts from this image.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Dockerfile:
 
 
 def parse_dockerfile(text: str) -> Dockerfile:
-    """Return the instructions of `text`. Raises ValueError: it is no Dockerfile; the message names the line."""
+    """Return the instructions of `text`. Raises ValueError: it is not a Dockerfile; the message names the line."""
     if len(text) > MAXIMUM_CHARACTERS:
         raise ValueError(f"longer than {MAXIMUM_CHARACTERS:,} characters")
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
@@ -197,7 +197,7 @@ def _without_quotes(word: str) -> str:
 
 
 def _json_words(rest: str, index: int) -> tuple[str, ...] | None:
-    """Return the strings of the JSON form; None if it is the shell form, as anything that is no list."""
+    """Return the strings of the JSON form; None if it is the shell form, as anything that is not a list."""
     if not rest.startswith("["):
         return None
     try:

@@ -48,17 +48,17 @@ class Plan:
 
     @property
     def root(self) -> Stage:
-        """Return the stage that the target goes on from at last: its FROM names an image outside the Dockerfile."""
+        """Return the stage that the target is finally based on: its FROM names an image outside the Dockerfile."""
         return lineage(self.stages, self.target)[0]
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Return the steps of the stages that the target goes on from, and its own."""
+        """Return the steps of the stages that the target builds on, and its own."""
         return tuple(step for stage in lineage(self.stages, self.target) for step in stage.steps)
 
     @property
     def base(self) -> str:
-        """Return the image outside the Dockerfile that the target goes on from."""
+        """Return the image outside the Dockerfile that the target builds on."""
         return self.root.base
 
     @property
@@ -89,7 +89,7 @@ class Plan:
 
     @property
     def outside_bases(self) -> frozenset[str]:
-        """Return the images outside the Dockerfile that the stages of this build go on from."""
+        """Return the images outside the Dockerfile that the stages of this build are based on."""
         outside = (stage.base for stage in self.needed if find_stage(self.stages[: stage.index], stage.base) is None)
         return frozenset(name for name in outside if name and name.lower() != "scratch")
 

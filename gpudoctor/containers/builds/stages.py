@@ -123,7 +123,7 @@ def needed_by(stages: tuple[Stage, ...], wanted: Stage) -> tuple[Stage, ...]:
 
 
 def lineage(stages: tuple[Stage, ...], stage: Stage) -> tuple[Stage, ...]:
-    """Return the stages that `stage` goes on from, the first one (on an image outside) first, and `stage` itself."""
+    """Return the stages that `stage` builds on, the first one (on an image outside) first, and `stage` itself."""
     before = find_stage(stages[: stage.index], stage.base)
     return (stage,) if before is None else (*lineage(stages, before), stage)
 
@@ -143,7 +143,7 @@ class _Reader:
         self._bases = bases
         self._global = _predefined(build_arguments)
         self._ends: dict[str, tuple[dict[str, str], str]] = {}  # of each stage by name: its ENV and working directory
-        self._triggers: dict[str, tuple[Instruction, ...]] = {}  # of each stage by name: what stands behind ONBUILD
+        self._triggers: dict[str, tuple[Instruction, ...]] = {}  # of each stage by name: what is behind ONBUILD
 
     def stages(self) -> Iterator[Stage]:
         instructions = self._dockerfile.instructions

@@ -17,7 +17,7 @@ from gpudoctor.model.record import record
 class WholeFolder:
     """A folder of another stage that comes whole, where every file of it is one of the context or of a base image.
 
-    target: in the image. source: in the stage. base: the image that the stage goes on from. Both folders end with "/".
+    target: in the image. source: in the stage. base: the image that the stage builds on. Both folders end with "/".
     """
 
     target: str
@@ -27,7 +27,7 @@ class WholeFolder:
 
 @record
 class ResolvedCopy:
-    """One COPY or ADD of the target stage (or of a stage that it goes on from), with the files that it copies.
+    """One COPY or ADD of the target stage (or of a stage that it builds on), with the files that it copies.
 
     So is a RUN that sees files of the context by --mount: it copies none, and they are its inputs.
 
@@ -53,7 +53,7 @@ class ResolvedCopy:
 def trace(
     context: BuildContext, stages: Sequence[Stage], target: Stage, others: Mapping[str, BuildContext] | None = None
 ) -> tuple[ResolvedCopy, ...]:
-    """Return the copies of `target` in their order, those of the stages that it goes on from first.
+    """Return the copies of `target` in their order, those of the stages that it builds on first.
 
     others: folders that the build has names for, for --from.
     """

@@ -61,7 +61,7 @@ class Interpolation:
 def read_env_file(path: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a file sets.
 
-    environ: its variables win over those that stand earlier in the file if a value names one.
+    environ: its variables win over those earlier in the file if a value names one.
 
     Raises:
         ValueError: the file is wrong or too large; the message names file and line.

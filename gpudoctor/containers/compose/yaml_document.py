@@ -36,7 +36,7 @@ def parse_yaml(text: bytes, file: str) -> Any:
     file: for the errors.
 
     Raises:
-        ValueError: it is no YAML, too large, or contains a tag; the message names file and line.
+        ValueError: it is not YAML, too large, or contains a tag; the message names file and line.
     """
     import yaml
 

@@ -1,4 +1,4 @@
-"""What an image was built on and with: the images that a build goes on from, and the values of its arguments."""
+"""What an image was built on and with: its base images, and the values of its arguments."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ def inspect_bases(api: APIClient, plan: Plan) -> dict[str, Inspected]:
 def bases_of(image: Inspected, bases: Mapping[str, Inspected], plan: Plan, fit: HistoryMatch) -> dict[str, Base]:
     """Return what each base hands over to the build.
 
-    Where the one that the image goes on from no longer exists, the image itself says its working directory and
+    Where the one that the image builds on no longer exists, the image itself says its working directory and
     its variables, without those that the Dockerfile sets too.
     """
     found = {name: _handed_over(about) for name, about in bases.items()}

@@ -103,7 +103,7 @@ class ImageFacts:
         return tuple(self._with_doubt(item, look, seen) for item, look in zip(concluded, looks, strict=True))
 
     def _without_inherited(self, look: CopyComparison) -> CopyComparison:
-        """Return the look without extra files that another stage has from the image that it goes on from."""
+        """Return the look without extra files that another stage has from the image that it builds on."""
         folders = look.traced.whole if look.extra else ()
         inherited: set[str] = set()
         for folder in folders:

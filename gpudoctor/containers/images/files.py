@@ -30,7 +30,7 @@ class ImageFile:
     kind: "file", "link", "folder" or "other" (a device, a pipe).
     digest: SHA-256 of the content, "" if it was not asked for.
     changed_at: its modification time, seconds since 1970.
-    same_as: for a hard link, the path of the same file that stands before it in the archive.
+    same_as: for a hard link, the path of the same file before it in the archive.
     """
 
     kind: str
@@ -58,7 +58,7 @@ def read_archive(
 
     Raises:
         TooLarge: there are more entries or bytes.
-        ValueError: it is no archive.
+        ValueError: it is not an archive.
     """
     found: dict[str, ImageFile] = {}
     try:

@@ -1,4 +1,4 @@
-"""The history of an image compared with the Dockerfile: does it fit, and when was each instruction carried out?
+"""The history of an image compared with the Dockerfile: does it fit, and when did each instruction run?
 
 Each builder writes a line for each instruction, in its own way. What one writes is turned into a key, and so is
 the instruction; then the two lists are laid side by side. Buildah, which builds for Podman, writes as the classic
@@ -37,7 +37,7 @@ Source: stage_executor.go of github.com/containers/buildah, getCreatedBy.
 class Entry:
     """One line of an image's history.
 
-    created_at: seconds since 1970; a step out of the cache keeps the time at which it was first carried out.
+    created_at: seconds since 1970; a step out of the cache keeps the time at which it first ran.
     """
 
     text: str
@@ -52,7 +52,7 @@ class HistoryMatch:
     entries: line and text of an instruction → its entry, for those that are found.
     differing: lines of instructions that are not in the history.
     additional: what the history has and the Dockerfile has not.
-    own: the entries that were compared with the Dockerfile. before: those of the image that it goes on from.
+    own: the entries that were compared with the Dockerfile. before: those of the image that it builds on.
     builder: "classic", "buildkit" or "buildah".
     """
 
@@ -88,9 +88,9 @@ def entries_of(history: Iterable[Mapping[str, Any]]) -> tuple[Entry, ...]:
 def match_history(
     entries: Sequence[Entry], stages: Sequence[Stage], target: Stage, below: Sequence[Entry] | None = None
 ) -> HistoryMatch:
-    """Return how the instructions of `target`, and of the stages that it goes on from, compare with the history's end.
+    """Return how the instructions of `target`, and of the stages that it builds on, compare with the history's end.
 
-    below: the history of the image that it goes on from; None if that is unknown.
+    below: the history of the image that it builds on; None if that is unknown.
     """
     asked_for = [step for stage in lineage(tuple(stages), target) for step in stage.steps]
     builder = _builder_of(entries[max(0, len(entries) - len(asked_for)) :])

@@ -91,7 +91,7 @@ def _tags(image: Mapping[str, Any]) -> list[str]:
 def moved_sources(api: APIClient, facts: ImageFacts) -> tuple[str, ...]:
     """Return the images, by their names in the Dockerfile, from which a build would copy other files now.
 
-    Only names that were given to an image after the build are looked into, and only those whose files nothing changes
+    Only names that were given to an image after the build are checked, and only those whose files nothing changes
     on the way: no RUN of the stage that is named after the image, and none after the COPY.
     """
     found = (

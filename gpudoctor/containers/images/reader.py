@@ -84,7 +84,7 @@ def _real_folder(files: Files, folder: str, targets: dict[str, str]) -> str:
 
 
 class ContainerFiles:
-    """The files of one container as it stands: those of its image, its own changes, and its mounts while it runs."""
+    """The files of one container as they are now: those of its image, its own changes, and its mounts while it runs."""
 
     def __init__(self, api: APIClient, container: str) -> None:
         self._api = api
@@ -214,7 +214,7 @@ class ContainerFiles:
         except NotFound:
             return (), None
         except APIError as error:
-            if "not a directory" in str(error.explanation):  # a file stands where the path goes on
+            if "not a directory" in str(error.explanation):  # the path continues below a file
                 return (), None
             raise
         return chunks, about

@@ -89,7 +89,7 @@ def wanted_by(
 
     A RUN that follows the COPY of an equal file has installed from it, whatever came after. So these files count: those
     that differ in the image, or of which an included one does; those that a RUN installed from that are not in the
-    image, and that changed since; and those that no RUN installs from, for then the packages come from the base.
+    image, and that changed since; and those that no RUN installs from, because then the packages come from the base.
     platform: see `platform_of`.
 
     Raises:
@@ -232,7 +232,7 @@ def _mounted(plan: Plan) -> dict[str, str]:
 
 
 def _installed_from(plan: Plan, mount: Mapping[str, str], command: str) -> Iterator[tuple[str, str]]:
-    """Yield the files that a command installs from and that stand behind the mount, with their places in it."""
+    """Yield the files that a command installs from and that are behind the mount, with their places in it."""
     source = posixpath.normpath(posixpath.join("/", mount.get("source", "."))).lstrip("/")
     named = [path for path, _ in included_by(command)]
     named += [path for path in _PROJECT_FILES if _INSTALLS_PROJECT.search(command)]
@@ -336,7 +336,7 @@ class _Reader:
                 continue
             try:
                 yield from self.requirements(inside, is_constraint=is_constraint or constrains)
-            except OSError:  # it is made by the build, or stands elsewhere in the image
+            except OSError:  # it is made by the build, or is elsewhere in the image
                 continue
 
     def _text(self, path: str) -> str:

@@ -157,7 +157,7 @@ def _by_python(words: Sequence[str], directory: str) -> tuple[str, ...]:
     if any(re.fullmatch(r"-[A-Za-z]*[IP]", word) for word in _options(words)):
         return ()
     rest = list(words[len(_options(words)) :])
-    if rest[:1] != ["-m"]:  # a script, -c or nothing: these two are no file of another folder
+    if rest[:1] != ["-m"]:  # a script, -c or nothing: these two are not files of another folder
         return (posixpath.dirname(_absolute(directory, "".join(rest[:1]) or "-")),)
     script = next((item for item in rest[2:] if item.endswith(".py")), None)
     if script is None:
@@ -167,7 +167,7 @@ def _by_python(words: Sequence[str], directory: str) -> tuple[str, ...]:
 
 
 def _options(words: Sequence[str]) -> Sequence[str]:
-    """Return Python's own options, which stand before the script, -m, -c or -."""
+    """Return Python's own options, which are before the script, -m, -c or -."""
     end = 0
     while end < len(words) and words[end].startswith("-") and words[end] not in ("-m", "-c", "-"):
         end += 2 if words[end] in ("-W", "-X") else 1

@@ -67,7 +67,7 @@ def choose_builder(
 def choose(found: tuple[CommandLine, ...], *, buildkit: bool) -> tuple[CommandLine | None, str]:
     """Return the first command line that has the builder, None for the engine's API, and what the user should know.
 
-    found: in the order in which they stand on PATH.
+    found: in PATH order.
     """
     able = next((item for item in found if item.has_buildkit or not buildkit), None)
     if not found:

@@ -49,7 +49,7 @@ class Compose:
 
 
 def find_docker(environ: Mapping[str, str]) -> tuple[CommandLine, ...]:
-    """Return the programs `docker` in the order in which they stand on PATH.
+    """Return the programs `docker` in PATH order.
 
     One that is Podman under another name is left out: it builds in its user's own storage, wherever DOCKER_HOST leads.
     """

@@ -1,7 +1,7 @@
 """Renew one COPY in the cache of the classic builder, and nothing before it.
 
 That cache is the images themselves: of the images that an instruction made of the same parent, the newest is taken.
-So the stale COPY runs once more, without the cache, on the layer before it; the next plain build goes on from
+So the stale COPY runs once more, without the cache, on the layer before it; the next plain build starts from
 there. A changed argument would not do: the build after it would go back to the older image.
 """
 

@@ -140,7 +140,7 @@ def lines_of(message: bytes) -> Iterator[str]:
     The engine sends it as protocol buffers. The names of steps and what they write are taken from it.
 
     Raises:
-        ValueError: it is no such message.
+        ValueError: it is not such a message.
     """
     for number, value in _fields(message):
         fields = dict(_fields(value)) if number in (_VERTEXES, _LOGS) and isinstance(value, bytes) else {}
@@ -206,7 +206,7 @@ class _Writer:
         self._links: dict[tuple[int, int], str] = {}  # by device and inode: the name under which the file was sent
 
     def folder(self, folder: str) -> Iterator[bytes]:
-        """Yield what is below `folder`. An ignored folder is looked into if an exception may take a file in."""
+        """Yield what is below `folder`. An ignored folder is searched if an exception may take a file in."""
         for name in sorted(os.listdir(self._context.root / folder)):
             path = f"{folder}/{name}" if folder else name
             is_ignored = self._context.ignore.ignores(path)

@@ -1,4 +1,4 @@
-"""What a rebuild does, step by step: each can be carried out, or only be shown."""
+"""What a rebuild does, step by step: each can run, or only be shown."""
 
 import contextlib
 import os

@@ -1,7 +1,7 @@
 """What is on disk in a Python environment: the interpreter, its packages, PyTorch and CuPy. Neither is imported.
 
 Every file read is bounded, none is executed, and nothing is looked at that does not bear on GPUs. Standard library
-only, from Python 3.8 on. Texts are handed back as they stand; `gpudoctor.parsers` reads them.
+only, from Python 3.8 on. Texts are handed back as they are; `gpudoctor.parsers` reads them.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ class Elf:
 
 
 def _elf(file: BinaryIO, folder: str) -> Optional[Elf]:
-    """Return the dynamic section of a 64-bit little-endian ELF file, None if it is no such file.
+    """Return the dynamic section of a 64-bit little-endian ELF file, None if it is not such a file.
 
     Source: "ELF-64 Object File Format", sections Program header table and Dynamic table.
     """

@@ -138,7 +138,7 @@ def _step(folders: Iterable[str], part: str, errors: List[str]) -> Iterator[str]
 
 def _matching(names: List[str], part: str) -> List[str]:
     beginning = re.split(r"[*?[]", part, maxsplit=1)[0]
-    if not FOLDS_CASE:  # of a sorted list, those that begin so stand together
+    if not FOLDS_CASE:  # of a sorted list, those that begin so are together
         names = names[bisect_left(names, beginning) : bisect_right(names, beginning + "\U0010ffff")]
     found = fnmatch.filter(names, part) if names else []
     return found if part.startswith(".") else [name for name in found if not name.startswith(".")]

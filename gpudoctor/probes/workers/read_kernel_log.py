@@ -80,7 +80,7 @@ def _records(descriptor: int) -> Iterator[bytes]:
             record = os.read(descriptor, RECORD_BYTES)
         except BlockingIOError:
             return
-        except BrokenPipeError:  # overwritten before it was read: the next read goes on after it
+        except BrokenPipeError:  # overwritten before it was read: the next read continues after it
             continue
         if not record:
             return

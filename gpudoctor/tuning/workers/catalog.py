@@ -93,7 +93,7 @@ def load(spec: str) -> WorkloadFactory:
     """Return the factory that `spec` names; it checks the workload that it returns.
 
     Raises:
-        UsageError: the spec is no such thing, or names something that is not there or cannot be called so.
+        UsageError: the spec is wrong, or names something that is not there or cannot be called so.
         Exception: whatever the user's code raises while it is imported.
     """
     place, attribute = split(spec)

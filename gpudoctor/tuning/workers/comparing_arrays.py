@@ -26,7 +26,7 @@ def promote(workload: Any) -> None:
 
 
 def copied(batch: Any, *, promoted: bool) -> Any:
-    """Return a copy of the batch, for a step may change it; its inexact numbers twice as wide where `promoted`."""
+    """Return a copy of the batch, because a step may change it; its inexact numbers twice as wide if `promoted`."""
 
     def copy(leaf: Any) -> Any:
         if not _is_array(leaf):

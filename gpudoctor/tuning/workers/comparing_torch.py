@@ -36,7 +36,7 @@ def promote(workload: Any) -> None:
 
 
 def copied(batch: Any, *, promoted: bool) -> Any:
-    """Return a copy of the batch, for a step may change it; its floating-point tensors in float64 where `promoted`."""
+    """Return a copy of the batch, because a step may change it; floating-point tensors in float64 if `promoted`."""
 
     def copy(tensor: Any) -> Any:
         if not isinstance(tensor, torch.Tensor):

@@ -72,7 +72,7 @@ def _measure(
 
 
 def _loader(workload: Any, dataset: Any, batch_size: int, workers: int) -> Any:
-    """Return a loader of full batches in random order, that goes on beyond the end of the data set."""
+    """Return a loader of full batches in random order, that continues beyond the end of the data set."""
     iterable = isinstance(dataset, IterableDataset)
     return DataLoader(
         dataset,

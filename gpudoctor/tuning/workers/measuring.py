@@ -80,7 +80,7 @@ class Bench:
             self.forget()
 
     def build(self, precision: str, settings: Settings | None = None, batch_size: int = 0) -> Workload:
-        """Return the workload, built again unless it stands as it is asked for.
+        """Return the workload, built again unless it is already as requested.
 
         Each batch size is compiled by itself: for a second one torch.compile would make slower kernels for all sizes.
         Modes that its steps have changed are put back; those that its `__init__` sets apply to every trial.
@@ -161,7 +161,7 @@ class Timed:
 def time_trial(step: Callable[[], object], device: Device, effort: Effort) -> Timed:
     """Warm up and time. The limit counts from the end of the first step, which compiles, loads and tunes kernels.
 
-    A slow step gets more time, for one step alone is no measurement; without any, the last warm-up step counts too.
+    A slow step gets more time, because one step is not a measurement. Without any, the last warm-up step counts too.
     """
     warmup = timed_one_by_one(step, 1, math.inf, device.synchronize)
     start = time.perf_counter()
