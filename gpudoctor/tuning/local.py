@@ -272,7 +272,7 @@ class LocalExecutor:
         if failure.kind == USAGE:
             raise UsageError(failure.detail)
         if failure.kind == LIBRARY:
-            raise GpudoctorError(f"{failure.detail}, by {self._interpreter}; gpudoctor check torch shows why")
+            raise GpudoctorError(f"{self._interpreter}: {failure.detail}; gpudoctor check torch shows why")
         raise _Refused(failure.kind, failure.detail)
 
     def _worker(self, key: Key) -> Worker:
