@@ -90,6 +90,8 @@ def _failure(said: Symptom) -> Finding:
         fixes = (Fix("name-network-interface"), Fix("share-memory-and-network"), LOG)
     elif said.kind == "imex-channel-missing":
         fixes = (Fix("make-imex-channel"),)
+    elif said.kind == "imex-daemon-failed":
+        fixes = (Fix("connect-imex-daemons"),)
     elif said.kind == "nccl-p2p-not-on-geforce":
         fixes = (WITHOUT_P2P, WITHOUT_IB)
     (found,) = answers((said,), "nccl-p2p-problem")
