@@ -181,7 +181,8 @@ def test_what_is_set(
         set_num_threads=lambda count: seen.append(f"threads {count}"),
     )
     for name in (OLD, NEW):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")  # so that what apply() sets is undone after the test
+        monkeypatch.delenv(name)
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(sys.modules, "torch", torch)
