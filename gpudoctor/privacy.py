@@ -23,6 +23,7 @@ _KEY = (
     r"(?:token|secret|passwd|password|passphrase|pwd|auth|authorization|credentials?|(?<![a-z])sig"
     r"|(?:api|access|account|private|secret|shared|storage)[_-]?key(?:[_-]?id)?)"
 )
+_IN_KEYS = ("token", "secret", "passw", "passphrase", "pwd", "auth", "credential", "sig", "key")
 _NAME_OF_KEY = rf"[\w-]{{0,60}}?{_KEY}"
 _ASSIGNS = r"[\"']?\s?[=:](?!=)\s?[\"']?"
 _END_OF_NAME = rf"(?i){_KEY}[\"'\s=:]"  # few texts have one
@@ -100,17 +101,36 @@ def _changed(value: Any, change: Callable[[str], str]) -> Any:
     return [_changed(item, change) for item in value] if isinstance(value, list) else value
 
 
-def mask_document(value: Any, name: str = "", *, pasted: bool = False) -> Any:
+def mask_document(value: Any, *, pasted: bool = False) -> Any:
     """Return the JSON value without secrets, each known by itself or by its name in the document.
 
     pasted: it is of another machine, and names of people and addresses are masked too.
     """
+    together = "\n".join(_named_texts(value, ""))
+    mask = mask_pasted if pasted else mask_secrets
+    return value if mask(together) == together else _masked(value, "", mask)
+
+
+def _masked(value: Any, name: str, mask: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        masked = (mask_pasted if pasted else mask_secrets)(f"{name}={value}")
+        masked = mask(f"{name}={value}")
         return masked[len(name) + 1 :] if masked.startswith(f"{name}=") else _STARS
     if isinstance(value, dict):
-        return {mask_document(key): mask_document(item, key, pasted=pasted) for key, item in value.items()}
-    return [mask_document(item, name, pasted=pasted) for item in value] if isinstance(value, list) else value
+        return {_masked(key, "", mask): _masked(item, key, mask) for key, item in value.items()}
+    return [_masked(item, name, mask) for item in value] if isinstance(value, list) else value
+
+
+def _named_texts(value: Any, name: str) -> Iterator[str]:
+    """Yield every text in a JSON value as "name=text", the names of its parts as "=name"."""
+    if isinstance(value, str):
+        yield f"{name}={value}"
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield f"={key}"
+            yield from _named_texts(item, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _named_texts(item, name)
 
 
 def mask_arguments(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -184,7 +204,8 @@ def mask_secrets(text: str) -> str:
             text = re.sub(rf"{_BEGIN}{re.escape(mark)}{row['rest']}", _STARS, text)
     for mark in _within(text, tuple(_table()["parts"])):
         text = re.sub(_table()["parts"][mark], _STARS, text)
-    if re.search(_END_OF_NAME, text):
+    lowered = text.lower()
+    if any(word in lowered for word in _IN_KEYS) and re.search(_END_OF_NAME, text):
         text = re.sub(_ASSIGNED, rf"\1{_STARS}", text) if "=" in text or ":" in text else text
         text = re.sub(_OPTION, rf"\1{_STARS}", text) if "--" in text else text
     return re.sub(_URL_USER, rf"\1{_STARS}@", text) if "://" in text else text
