@@ -143,7 +143,7 @@ def tune(
     executor = LocalExecutor(
         (interpreter_meant(os.environ) or sys.executable) if python is None else executable(os.fspath(python)),
         Target(workload=workload, mode=mode, device=device, memory_fraction=memory_fraction),
-        patience=Timeouts(comparison=budget * COMPARISON_SHARE, budget=math.inf if exhaustive else budget),
+        timeouts=Timeouts(comparison=budget * COMPARISON_SHARE, budget=math.inf if exhaustive else budget),
     )
     request = tuner.Request(
         precisions=tuple(precisions),

@@ -1,4 +1,4 @@
-"""The catalog of checks, gpudoctor's own and those of plugins, and those of it that a user names."""
+"""The catalog of checks, gpudoctor's own and those of plugins, and the selection that a user names."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ def _in_order(checks: Iterable[Check]) -> tuple[Check, ...]:
 def _load_own_checks() -> None:
     """Import every module of the package gpudoctor.checks: each registers one."""
     package = import_module("gpudoctor.checks")
-    for name in sorted(os.listdir(package.__path__[0])):  # to ask pkgutil takes 3 ms
+    for name in sorted(os.listdir(package.__path__[0])):  # asking pkgutil takes 3 ms
         if name.endswith(".py") and name != "__init__.py":
             import_module(f"{package.__name__}.{name[:-3]}")
 

@@ -31,7 +31,7 @@ class Rules:
 
     requirements: what the user asks of the machine; each is judged, whatever checks are selected.
     severities: check id → severity that its findings have.
-    plugins: whether installed plugins and the folder's are loaded. folder: of further checks.
+    plugins: whether installed plugins and the folder's are loaded. folder: with further checks.
     gpu: what it means that no GPU can be used: "auto", "required" or "optional".
     """
 
@@ -164,10 +164,10 @@ def _sections(checks: Iterable[Check]) -> set[str]:
 
 
 def exit_status(report: Report, fail_on: str) -> int:
-    """Return the exit status of a run whose user takes findings from `fail_on` on ("error", "warning") for a failure.
+    """Return the exit status of a run in which findings at or above `fail_on` ("error", "warning") are a failure.
 
-    fail_on: "never" takes none for it. An unmet requirement is a failure whatever it says; where gpudoctor could not
-    judge the requirements, there is no verdict.
+    fail_on: "never" makes none a failure. An unmet requirement is always a failure. If gpudoctor could not judge the
+    requirements, there is no verdict.
     """
     if any(finding.check_id == UNMET for finding in report.findings):
         return EXIT_FINDINGS

@@ -1,4 +1,4 @@
-"""The options of a run joined with the configuration of its folder. The command line wins."""
+"""The options of a run joined with the configuration of its folder. The command line has priority."""
 
 import os
 from dataclasses import fields, replace

@@ -1,7 +1,7 @@
 """Checks of others: modules that installed packages name, and the files of a folder.
 
 Installed packages name a module in the entry-point group `gpudoctor.checks`. Importing importlib.metadata for it costs
-more than the command line itself, so the lists of entry points are looked through here.
+more than the command line itself, so this module reads the lists of entry points.
 """
 
 import importlib

@@ -85,7 +85,7 @@ def _without_bystanders(findings: Sequence[Finding], others: Sequence[CheckResul
 
 
 def run_one(check: Check, snapshot: Snapshot, requirements: Sequence[MachineRequirement] = ()) -> CheckResult:
-    """Return how `check` ends on `snapshot`. A check that raises is a crash of its own, never of the run."""
+    """Return how `check` ends on `snapshot`. A check that raises crashes alone, and never ends the run."""
     return _run(check, Facts(snapshot, requirements=tuple(requirements)))
 
 

@@ -83,7 +83,7 @@ def _names(ids: Sequence[str]) -> str:
 
 def triage(facts: Facts) -> Triage:
     """Return what was understood, what is missing, what to run next and which causes are possible."""
-    from gpudoctor.triage.features import features  # most runs end with a verdict and do without
+    from gpudoctor.triage.features import features  # most runs end with a verdict and do not need it
     from gpudoctor.triage.next_steps import next_steps
     from gpudoctor.triage.possible import possible_causes
     from gpudoctor.triage.understood import missing, understood

@@ -11,7 +11,7 @@ from gpudoctor.probes.host import ImageRequest, ProbeContext
 from gpudoctor.probes.reading import Facts
 
 FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "Dockerfile")
-PATIENCE = 20
+TIME_LIMITS = 20
 """Each answer of the engine has the time limit: with many of them, or on a busy machine, all together take longer."""
 
 WHY_ABSENT = "no compose file or Dockerfile in the working directory, and no --image or --container"

@@ -1,4 +1,4 @@
-"""CuPy as it is on disk: its distributions and the NVRTC at hand; and as a process of its own imports it."""
+"""CuPy as it is on disk (its distributions and NVRTC), and as its own process imports it."""
 
 import contextlib
 import json
@@ -92,7 +92,7 @@ def _cuda_major(read: EnvironmentFacts, present: DistributionFacts | None) -> in
 
 
 def _numpy_requirement(present: DistributionFacts | None) -> str | None:
-    """Return the versions of NumPy asked for, the lower bound first: ">=2.0,<2.6"."""
+    """Return the required versions of NumPy, the lower bound first: ">=2.0,<2.6"."""
     for line in present.requires if present else ():
         match = re.fullmatch(r"numpy\s*\(?([\d.*,\s<>=!~a-z]*)\)?", line)
         if match:

@@ -1,4 +1,4 @@
-"""The driver as libcuda and the kernel log describe it, and put together from everything that does."""
+"""The driver as libcuda and the kernel log describe it, and the section combined from all sources."""
 
 import re
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ def first_known(*parts: T) -> T:
 def merge_driver(*parts: Driver) -> Driver:
     """Return the driver whose facts are those of the first part that knows them.
 
-    Its version is NVML's, else that of the loaded kernel module. It is installed where any part proves it.
+    Its version is NVML's, else that of the loaded kernel module. It is installed if any part proves it.
     """
     driver = first_known(*parts)
     driver = replace(driver, version=driver.version or driver.module_version)

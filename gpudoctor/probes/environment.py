@@ -1,4 +1,4 @@
-"""The environment variables that bear on GPUs, and no others."""
+"""The environment variables that affect GPUs, and no others."""
 
 from collections.abc import Mapping
 

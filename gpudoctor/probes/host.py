@@ -1,4 +1,4 @@
-"""Where facts come from: questions put to a machine, and the answers that came back."""
+"""Where facts come from: questions to a machine, and its answers."""
 
 import os
 import re
@@ -66,7 +66,7 @@ class Question:
     worker: name of a module in gpudoctor/probes/workers that has `collect(arguments) -> facts`, both JSON.
     in_environment: run it under the interpreter that is diagnosed, not under gpudoctor's own.
     shares: whether it shares a process with all others that do, which answers them in their order.
-    patience: how many time limits the answer may take. A worker that limits each of its own waits has more than one.
+    time_limits: how many time limits the answer may take. A worker that limits each of its own waits has more than one.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Question:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     in_environment: bool = False
     shares: bool = False
-    patience: int = 1
+    time_limits: int = 1
 
 
 @record
@@ -100,7 +100,7 @@ class Host(Protocol):
     def taken_at(self) -> str: ...
 
     def ask(self, questions: Iterable[Question]) -> Callable[[], Mapping[str, Answer]]:
-        """Put the questions. The function returned waits for the answers and gives them by their question's name."""
+        """Ask the questions. The returned function waits for the answers and returns them by question name."""
 
 
 def setting(interpreter: str | None, timeout: float, *, fast: bool, images: ImageRequest | None = None) -> ProbeContext:

@@ -14,7 +14,7 @@ from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
 MODULE = "gpudoctor.probes.workers.run"
 STDERR_CHARACTERS = 4000
 SOON_SECONDS = 1.0
-"""A process that takes longer for one question is not waited for with the others."""
+"""If a process takes longer for one question, the others do not wait for it."""
 LEFT_BEHIND = "The process ignores SIGKILL, probably because it waits inside the driver. It still runs."
 
 Group = tuple[list[Question], Worker | OSError]
@@ -64,8 +64,8 @@ class LocalHost:
     def _collect(self, groups: list[Group]) -> Iterator[tuple[str, Worker | OSError, Answer]]:
         """Yield each question's name, its process and its answer.
 
-        A question that hangs or crashes takes no other answer with it: what its process has not answered goes to a new
-        one, which is added to the groups.
+        A question that hangs or crashes takes no other answer with it: a new process, which is
+        added to the groups, gets the rest of its questions.
         """
         late: list[tuple[Question, Worker | OSError]] = []
         for group, worker in groups:
@@ -88,7 +88,7 @@ class LocalHost:
         """Wait for the next answer of a worker, no longer than `soon`."""
         if isinstance(worker, OSError):
             return Answer(state="failed", detail=f"its interpreter cannot be started\n{worker}")
-        limit = self.setting.timeout_seconds * question.patience
+        limit = self.setting.timeout_seconds * question.time_limits
         try:
             reply = worker.receive(min(soon, worker.started + limit - time.monotonic()))
         except WorkerSilent:

@@ -1,4 +1,4 @@
-"""The devices and the driver as NVML describes them; `nvidia-smi` where NVML gives no list of devices."""
+"""The devices and the driver as NVML describes them; `nvidia-smi` if NVML gives no list of devices."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -79,7 +79,7 @@ def why_unknown(facts: Mapping[str, Any]) -> str:
 
 
 def _initialisation(facts: Mapping[str, Any]) -> tuple[int | None, str | None]:
-    """Return the code and the text of nvmlInit; what nvidia-smi says instead where pynvml could not be used."""
+    """Return the code and the text of nvmlInit; what nvidia-smi says instead if pynvml could not be used."""
     if "library_error" in facts:
         return LIBRARY_NOT_FOUND, cleaned(str(facts["library_error"]))
     init = facts.get("init")
@@ -240,8 +240,8 @@ def _processes(entries: Any) -> tuple[DeviceProcess, ...] | None:
 
 
 def _event_reasons(mask: int) -> tuple[str, ...] | None:
-    """Return the names of the bits; None where most of them have no name, so that it is not a mask."""
-    from gpudoctor.nvml import EVENT_REASONS  # with ctypes, which a machine without a device does without
+    """Return the names of the bits; None if most of them have no name, because it is not a mask then."""
+    from gpudoctor.nvml import EVENT_REASONS  # with ctypes, which a machine without a device does not need
 
     unnamed = mask & ~sum(EVENT_REASONS)
     if unnamed.bit_count() > 4:

@@ -27,7 +27,7 @@ def reading_list(directory: str) -> Mapping[str, Any]:
 
 
 def parse_project(facts: Facts) -> Project:
-    """Return the section. A file or line that cannot be read is passed over."""
+    """Return the section. A file or line that cannot be read is skipped."""
     files = facts.get("files", {})
     texts = {path: files[path]["text"] for path in sorted(files) if "text" in files[path]}
     platform = _platform(facts)

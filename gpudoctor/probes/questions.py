@@ -8,7 +8,7 @@ from gpudoctor.probes.host import ProbeContext, Question
 
 
 def questions(setting: ProbeContext) -> Iterator[Question]:
-    """Yield what to ask in this setting, what takes longest first. A process answers its questions in this order.
+    """Yield the questions for this setting, the slowest first. A process answers its questions in this order.
 
     It starts with its first question: the modules that know what else to read are imported meanwhile.
     """
@@ -28,18 +28,20 @@ def questions(setting: ProbeContext) -> Iterator[Question]:
     yield Question(name="nvml", worker="nvml_devices", arguments=nvml_arguments, shares=True)
     request = containers.request(setting)
     if request is not None:
-        yield Question(name="images", worker="docker_images", arguments=request, patience=containers.PATIENCE)
-        yield Question(name="containers", worker="container_facts", arguments=request, patience=containers.PATIENCE)
+        yield Question(name="images", worker="docker_images", arguments=request, time_limits=containers.TIME_LIMITS)
+        yield Question(
+            name="containers", worker="container_facts", arguments=request, time_limits=containers.TIME_LIMITS
+        )
     yield _to_read("container", container_engines.reading_list(setting.home))
     from gpudoctor.probes import profile, project, python_environment, toolkit
 
     yield _to_read("toolkit", toolkit.reading_list(setting.environ))
     yield _to_read("project", project.reading_list(directory))
     yield _to_read("profile", profile.reading_list(directory, setting.profile))
-    # late, as its folder may be on a file server that is gone
+    # late, because its folder may be on a file server that is gone
     arguments = python_environment.arguments(setting)
     yield Question(name="python", worker="python_environment", arguments=arguments, in_environment=not own, shares=own)
-    # Last, as it may hang or crash. libcuda is the same for every interpreter that this environment starts.
+    # Last, because it may hang or crash. libcuda is the same for every interpreter that this environment starts.
     yield Question(name="cuda-driver", worker="cuda_driver", shares=True)
 
 

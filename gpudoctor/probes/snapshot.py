@@ -1,4 +1,4 @@
-"""Put the answers of a host together: the sections of a snapshot."""
+"""Combine the answers of a host into the sections of a snapshot."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ PASTED = ("contradictions",)
 NOT_HERE = "this is for pasted reports only"
 
 PARTS = (
-    Part("driver", "cuda-driver", driver.parse_cuda_driver),  # first: what libcuda offers, with cuda-compat too
+    Part("driver", "cuda-driver", driver.parse_cuda_driver),  # first: what libcuda offers, also with cuda-compat
     Part("driver", "nvml", nvml.parse_nvml_driver),
     Part("driver", "kernel-log", driver.parse_kernel_log),
     Part("devices", "nvml", nvml.parse_devices, nvml.why_unknown),
@@ -77,7 +77,7 @@ def begin_snapshot(host: Host, sections: Collection[str] = SECTIONS) -> Callable
 
 
 def assemble(answers: Mapping[str, Answer], host: Host) -> Snapshot:
-    """Return the snapshot that the answers give. An answer that cannot be read is a failed probe, no exception."""
+    """Return the snapshot that the answers give. An answer that cannot be read is a failed probe, not an exception."""
     values: dict[str, list[Any]] = {}
     reports: list[ProbeReport] = []
     for part in PARTS:

@@ -1,4 +1,4 @@
-"""PyTorch as it is on disk: which build, for what, whether it is whole; and as a process of its own imports it."""
+"""PyTorch as it is on disk (which build, for what, whether it is complete), and as its own process imports it."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _NOTHING_KNOWN = TorchVersionFile(version=None, cuda=None, hip=None, xpu=None)
 def parse_torch(facts: Mapping[str, Any]) -> Torch:
     """Return the section that the worker's facts give.
 
-    The version in torch/version.py wins: of a wheel from PyPI the metadata say "2.14.1", the file "2.14.1+cu130".
+    The version in torch/version.py wins: the metadata of a PyPI wheel say "2.14.1", the file "2.14.1+cu130".
 
     Raises:
         ValueError: they are not the worker's.

@@ -23,8 +23,8 @@ BUDGET_ENDED = "the budget ended before an answer came"
 class Effort:
     """How long one trial may take.
 
-    warmup_steps: full steps before anything is timed or believed; at least two, for the optimiser's state comes with
-        the first.
+    warmup_steps: full steps before anything is timed or believed; at least two, because the first creates the
+        optimiser's state.
     steps: full steps to time.
     limit_seconds: after which no further step starts; those done count. A trial that is silent far beyond is killed.
     most_seconds: a slow step may go beyond `limit_seconds` up to here, until there are enough to compare.
@@ -39,7 +39,7 @@ class Effort:
 class Executor(Protocol):
     """Runs trials, one at a time. Out of memory, an unsupported precision or a hang is a Measurement, not an exception.
 
-    Every method may raise WorkloadError: the user's own code failed, which is never taken for "too large".
+    Every method may raise WorkloadError: the user's own code failed, which never counts as "too large".
     """
 
     def now(self) -> float:

@@ -186,7 +186,7 @@ def reference_name(precision: str) -> str:
 def loss_errors(losses: Sequence[float | None], reference: Sequence[float | None]) -> tuple[float | None, ...]:
     """Return the relative difference of each loss; None if either step has none.
 
-    Beside zero, a loss is measured against a hundredth of the mean: its relative difference would mean nothing.
+    Near zero, a loss is measured against a hundredth of the mean: its relative difference would mean nothing.
     """
     known = [abs(loss) for loss in reference if loss is not None and math.isfinite(loss)]
     least = fmean(known) / 100 if known else 0.0

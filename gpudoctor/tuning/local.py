@@ -91,12 +91,12 @@ class Target:
 class LocalExecutor:
     """Runs trials of one workload in worker processes under `interpreter`.
 
-    To be used by one thread that lives as long: on Linux the end of the thread that started a worker ends the worker.
+    Use it in one thread that lives as long: on Linux the end of the thread that started a worker ends the worker.
 
-    environ: their environment variables; those of this process where None.
+    environ: their environment variables; those of this process if None.
 
     Raises:
-        UsageError: no workload is called so.
+        UsageError: no workload has that name.
     """
 
     def __init__(
@@ -104,14 +104,14 @@ class LocalExecutor:
         interpreter: str,
         target: Target,
         *,
-        patience: Timeouts | None = None,
+        timeouts: Timeouts | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._known_workload = catalog.describe(target.workload, target.mode)
         of_arrays = set(catalog.precisions(target.workload)) <= set(COMPLEX_PRECISIONS)
         pynvml = importlib.util.find_spec("pynvml")
         self._interpreter = interpreter
-        self._patience = patience or Timeouts()
+        self._timeouts = timeouts or Timeouts()
         self._environ = os.environ if environ is None else environ
         self._order: dict[str, Any] = {
             **vars(target),
@@ -123,7 +123,7 @@ class LocalExecutor:
         """The one used last comes last."""
         self._seen: set[Key] = set()
         self._last: Measurement | None = None
-        self._end_of_budget = self.now() + (1 + OVERTIME) * self._patience.budget
+        self._end_of_budget = self.now() + (1 + OVERTIME) * self._timeouts.budget
 
     def __enter__(self) -> "LocalExecutor":
         return self
@@ -146,7 +146,7 @@ class LocalExecutor:
             GpudoctorError: the library that the workload needs cannot be imported.
         """
         try:
-            answer = self._ask((None, ""), {"ask": "describe"}, self._patience.start)
+            answer = self._ask((None, ""), {"ask": "describe"}, self._timeouts.start)
         except WorkerSilent as silent:
             raise GpudoctorError(f"{self._interpreter}: {silent}") from None
         except WorkerEnded as ended:
@@ -185,7 +185,7 @@ class LocalExecutor:
         return self._last
 
     def compare(self, precision: str) -> Numerics | Measurement:
-        limit = self._patience.comparison
+        limit = self._timeouts.comparison
         request = {"ask": "compare", "precision": precision, "limit_seconds": limit}
         answer = self._answer_or_failure(Trial(precision=precision, batch_size=0), request, 2 * limit)
         return answer if isinstance(answer, Measurement) else read(Numerics, answer)
@@ -193,7 +193,7 @@ class LocalExecutor:
     def _answer_or_failure(self, trial: Trial, request: Mapping[str, Any], seconds: float) -> Any:
         """Return the answer, or the measurement of a trial that failed. seconds: what it may take after the start."""
         try:
-            return self._ask_of(trial.precision, request, seconds + self._patience.start, trial.settings.allocator)
+            return self._ask_of(trial.precision, request, seconds + self._timeouts.start, trial.settings.allocator)
         except _Refused as refused:
             status, detail = refused.status, refused.detail
         except WorkerSilent as silent:
@@ -230,7 +230,7 @@ class LocalExecutor:
             "precision": last.precision,
             "batch_size": batch_size,
             "step_seconds": last.step_median_seconds if last.batch_size == batch_size else None,
-            "limit_seconds": self._patience.comparison,
+            "limit_seconds": self._timeouts.comparison,
         }
         return tuple(read(Loading, item) for item in self._unless_refused(last.precision, request) or ())
 
@@ -242,12 +242,12 @@ class LocalExecutor:
     def _unless_refused(self, precision: str | None, request: Mapping[str, Any]) -> Any:
         """Return the answer; None if the device could not do it, which spoils nothing else."""
         try:
-            return self._ask_of(precision, request, self._patience.start)
+            return self._ask_of(precision, request, self._timeouts.start)
         except (_Refused, WorkerEnded, WorkerSilent):
             return None
 
     def _ask_of(self, precision: str | None, request: Mapping[str, Any], seconds: float, allocator: str = "") -> Any:
-        """Ask the worker of a precision; the one at hand where None."""
+        """Ask the worker of a precision; the one at hand if None."""
         self.describe()  # first of all: it says what trials may use
         seconds = min(seconds, max(self._end_of_budget - self.now(), 0.1))
         if precision is None:
@@ -259,7 +259,7 @@ class LocalExecutor:
         worker = self._worker(key)
         try:
             answer = worker.ask(request, seconds)
-        except BaseException:  # an interruption too: its answer would be taken for that to the next request
+        except BaseException:  # an interruption too: its answer would be read as that to the next request
             self._end(key)
             raise
         if "failure" not in answer:
@@ -306,8 +306,8 @@ class LocalExecutor:
                 self._end(other)
                 continue
             try:
-                self._workers[other].ask({"ask": "release"}, self._patience.start)
-            except BaseException as error:  # an interruption too: its answer would be taken for the next one
+                self._workers[other].ask({"ask": "release"}, self._timeouts.start)
+            except BaseException as error:  # an interruption too: its answer would be read as the next one
                 self._end(other)
                 if not isinstance(error, (WorkerEnded, WorkerSilent)):
                     raise

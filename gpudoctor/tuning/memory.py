@@ -59,8 +59,8 @@ class MemoryModel:
     def upper(self, batch_size: int) -> float:
         """Return the bytes that a batch of this size uses at most.
 
-        What the allocator holds beyond the allocated memory counts to what grows with the batch. What earlier points
-        were above the theory by (a workspace that comes and goes) is added.
+        What the allocator reserves beyond the allocated memory counts as growing with the batch. What earlier points
+        were above the theory by (a temporary workspace) is added.
         """
         return _upper(self.points, self.resident, batch_size) + self._surprise()
 
@@ -117,7 +117,7 @@ class MemoryModel:
         return abs(predicted - last.held) <= STRAIGHT * last.held
 
     def _surprise(self) -> float:
-        """Return by how many bytes the worst point lay above what the smaller ones had promised."""
+        """Return by how many bytes the worst point exceeded the prediction of the smaller ones."""
         later = enumerate(self.points[1:], start=1)
         excesses = (point.held - _upper(self.points[:i], self.resident, point.batch_size) for i, point in later)
         return max((0.0, *excesses))

@@ -68,7 +68,7 @@ class Known:
     def usable(self) -> tuple[Measurement, ...]:
         """Return what ran as it should, each time that it was measured, smallest batch first.
 
-        It ends where memory spilt over to the host, or had to be freed to go on.
+        It ends where memory spilt over to the host, or had to be freed to continue.
         """
         usable: list[Measurement] = []
         fastest = 0.0
@@ -254,7 +254,7 @@ def confirm(known: Known) -> int | None:
 def hold(known: Known) -> int | None:
     """Return the chosen batch size if another one failed since it ran: a process that took memory fails it too.
 
-    Where it fails now, the one that is chosen instead; None if all is well.
+    If it fails now, the one that is chosen instead; None if all is well.
     """
     failures = [number for number, m in enumerate(known.measurements) if m.status != OK]
     size = refine(known) or chosen(known)

@@ -63,7 +63,7 @@ class Request:
 
 
 class TuningRun:
-    """A run on an executor, and what is known of it so far. say: is given what is going on, and the time left."""
+    """A run on an executor, and what is known of it so far. say: gets the progress and the time left."""
 
     def __init__(self, executor: Executor, request: Request, say: Callable[[str], None]) -> None:
         self.executor, self.request, self._say = executor, request, say
@@ -75,7 +75,7 @@ class TuningRun:
         self.limits = Limits()
 
     def say(self, text: str) -> None:
-        """Tell what is going on, after the seconds that are left of the budget."""
+        """Report the progress, after the seconds that are left of the budget."""
         left = max(self.request.budget_seconds - (self.executor.now() - self.start), 0.0)
         self._say(text if self.request.exhaustive else f"{left:.0f} s left: {text}")
 
@@ -185,7 +185,7 @@ def _list_missing(run: TuningRun, precisions: list[str]) -> None:
 
 
 def _precisions(run: TuningRun) -> list[str]:
-    """Return the precisions to try, the likely fastest first; those that the device has not are noted as left out."""
+    """Return the precisions to try, the likely fastest first; those that the device lacks are recorded as left out."""
     device = run.known.device
     wanted = run.request.precisions or device.precisions
     reasons = dict(reason.partition(": ")[::2] for reason in device.unsupported)
@@ -219,12 +219,12 @@ def _search(run: TuningRun, precision: str, seconds: float) -> None:
 def _recommend(run: TuningRun, deadline: float) -> None:
     """Choose the precision and the batch size, then see which switches are worth it there.
 
-    Where the choice does not run any longer, as when another process has taken memory, choose again.
+    If the choice no longer runs, for example because another process has taken memory, choose again.
     """
     limits = replace(run.limits, deadline=deadline)
     chosen = recommend(run.executor, tuple(run.results.values()), run.known.numerics, limits, run.add)
     while chosen is not None:
-        run.learn(recommendation=chosen)  # it stands if the user interrupts what follows
+        run.learn(recommendation=chosen)  # it remains if the user interrupts what follows
         tried = (chosen.precision, chosen.batch_size)
         best = next(m for m in run.known.measurements if m.status == OK and (m.precision, m.batch_size) == tried)
         before = len(run.known.switches)
@@ -242,7 +242,7 @@ def _recommend(run: TuningRun, deadline: float) -> None:
 
 
 def _advise(run: TuningRun, chosen: Recommendation) -> None:
-    """Measure how data comes to the device, and set the switches that follow."""
+    """Measure how data reaches the device, and set the switches that follow."""
     run.say("Measuring transfers and loading")
     executor, device, workload = run.executor, run.known.device, run.known.workload
     run.learn(bandwidth=executor.bandwidth(), transfers=executor.transfers())

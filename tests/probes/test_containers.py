@@ -23,7 +23,7 @@ def test_a_project(tmp_path: Path, name: str) -> None:
         question = asked(section, setting)
         assert (question.worker, question.arguments["directory"]) == (worker, str(tmp_path))
         assert question.arguments["timeout_seconds"] == 7.0, "for each answer of the engine"
-        assert question.patience == 20
+        assert question.time_limits == 20
 
 
 def test_a_container_that_is_named(tmp_path: Path) -> None:

@@ -90,9 +90,9 @@ def test_a_crash_keeps_the_last_lines_of_standard_error(ask: Ask) -> None:
 def test_a_question_with_patience_has_several_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "torch.py").write_text("import time\ntime.sleep(1.5)\nraise ImportError\n")
-    question = Question(name="it", worker="torch_runtime", in_environment=True, patience=60)
+    question = Question(name="it", worker="torch_runtime", in_environment=True, time_limits=60)
     assert answers([question], tmp_path, timeout_seconds=1.0)["it"].state == "ok"
-    assert answers([replace(question, patience=1)], tmp_path, timeout_seconds=1.0)["it"].state == "timed-out"
+    assert answers([replace(question, time_limits=1)], tmp_path, timeout_seconds=1.0)["it"].state == "timed-out"
 
 
 def test_a_worker_that_hangs_is_killed_with_its_children(ask: Ask, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ from gpudoctor.tuning.workers.failures import Failure
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
 
 EFFORT = Effort(warmup_steps=2, steps=3, limit_seconds=0.5)
-PATIENCE = Timeouts(start=20.0, comparison=1.0)
+TIMEOUTS = Timeouts(start=20.0, comparison=1.0)
 NUMPY = "class random:\n    seed = staticmethod(lambda number: None)\n"
 WORK = """
 import os, signal, subprocess, sys, time
@@ -73,11 +73,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     executors: list[LocalExecutor] = []
 
-    def start(body: str = "pass", patience: Timeouts = PATIENCE, text: str = "") -> LocalExecutor:
+    def start(body: str = "pass", timeouts: Timeouts = TIMEOUTS, text: str = "") -> LocalExecutor:
         file = tmp_path / "train.py"
         file.write_text(text or WORK.format(body=textwrap.indent(body, " " * 8).strip()))
         target = Target(workload=f"{file}:Work", device="cpu", arrays=True)
-        executors.append(LocalExecutor(sys.executable, target, patience=patience, environ=environ))
+        executors.append(LocalExecutor(sys.executable, target, timeouts=timeouts, environ=environ))
         return executors[-1]
 
     yield start
@@ -268,7 +268,7 @@ def test_silence_at_the_end_of_the_budget_is_the_budgets(left: float, detail: st
 @pytest.mark.parametrize(("settings", "seconds"), [(Settings(), 20.5), (Settings(compile=True), 620.5)])
 def test_compiling_may_take_ten_minutes_more(settings: Settings, seconds: float) -> None:
     executor = with_workers("cpu")
-    executor._patience = PATIENCE
+    executor._timeouts = TIMEOUTS
     asked: list[float] = []
 
     def ask(key: object, request: object, seconds: float) -> Any:
@@ -590,7 +590,7 @@ def test_a_device_that_is_not_there_names_those_that_are(start: Start, tmp_path:
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     target = Target(workload=f"{tmp_path / 'train.py'}:Work", device="cuda:3", arrays=True)
     with (
-        LocalExecutor(sys.executable, target, patience=PATIENCE, environ=environ) as executor,
+        LocalExecutor(sys.executable, target, timeouts=TIMEOUTS, environ=environ) as executor,
         pytest.raises(UsageError, match=r"^--device cuda:3: no such device; this machine has cpu$"),
     ):
         executor.describe()

@@ -145,8 +145,8 @@ def test_the_loading_of_a_data_set(tmp_path: Path) -> None:
         "        return self.model(batch)\n"
     )
     target = Target(workload=f"{tmp_path / 'train.py'}:Training", device="cpu")
-    patience = Timeouts(comparison=1.0)
-    with LocalExecutor(str(python_of("torch-cpu")), target, patience=patience) as executor:
+    timeouts = Timeouts(comparison=1.0)
+    with LocalExecutor(str(python_of("torch-cpu")), target, timeouts=timeouts) as executor:
         assert executor.describe_workload("fp32").dataset_size == 64
         assert executor.measure(Trial(precision="fp32", batch_size=16), EFFORT).status == OK
         loading = executor.loading(16)

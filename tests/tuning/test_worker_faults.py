@@ -51,7 +51,7 @@ def searched(tmp_path: Path) -> Iterator[Callable[..., SearchResult]]:
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     file = tmp_path / "train.py"
     target = Target(workload=f"{file}:Work", device="cpu", arrays=True)
-    executor = LocalExecutor(sys.executable, target, patience=Timeouts(start=20.0), environ=environ)
+    executor = LocalExecutor(sys.executable, target, timeouts=Timeouts(start=20.0), environ=environ)
 
     def searched(*, make_batch: str = "pass", step: str = "pass") -> SearchResult:
         lines = {"make_batch": make_batch, "step": step}

@@ -80,7 +80,7 @@ QUESTIONS: Tuple[Tuple[str, str, Tuple[Any, ...]], ...] = (
 
 
 def collect(arguments: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return what NVML says, and what nvidia-smi says where NVML gives no list of devices.
+    """Return what NVML says, and what nvidia-smi says if NVML gives no list of devices.
 
     arguments: `own_pids`, processes to leave out with all that they started; `nvidia_smi_seconds`, its time limit.
     """
