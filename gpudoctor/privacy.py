@@ -47,6 +47,7 @@ _SHOWN_USER = (
 )
 _PLACE_OF_NAME = r"(?m)(?:(?<=[/\\])|(?<=\d\d:\d\d:\d\d )|^)[\w.-]{1,60}(?![\w.-])"
 _MOST_NAMES = 200  # of one text
+_SLICE = 64  # of the members of a list that are looked through together
 _SHORTEST_NAME = 3  # a shorter one would hit parts of other words
 _STARS = "***"
 
@@ -106,18 +107,20 @@ def mask_document(value: Any, *, pasted: bool = False) -> Any:
 
     pasted: it is of another machine, and names of people and addresses are masked too.
     """
-    together = "\n".join(_named_texts(value, ""))
-    mask = mask_pasted if pasted else mask_secrets
-    return value if mask(together) == together else _masked(value, "", mask)
+    return _masked(value, "", mask_pasted if pasted else mask_secrets)
 
 
 def _masked(value: Any, name: str, mask: Callable[[str], str]) -> Any:
+    together = "\n".join(_named_texts(value, name))
+    masked = mask(together)
+    if masked == together:  # mostly, and looked for ten times as fast in many texts together
+        return value
     if isinstance(value, str):
-        masked = mask(f"{name}={value}")
         return masked[len(name) + 1 :] if masked.startswith(f"{name}=") else _STARS
     if isinstance(value, dict):
         return {_masked(key, "", mask): _masked(item, key, mask) for key, item in value.items()}
-    return [_masked(item, name, mask) for item in value] if isinstance(value, list) else value
+    slices = [value[at : at + _SLICE] for at in range(0, len(value), _SLICE)] if len(value) > _SLICE else []
+    return [i for part in slices for i in _masked(part, name, mask)] or [_masked(i, name, mask) for i in value]
 
 
 def _named_texts(value: Any, name: str) -> Iterator[str]:
@@ -200,20 +203,15 @@ def _masked_mail(match: re.Match[str]) -> str:
 def mask_secrets(text: str) -> str:
     """Return `text` with "***" for keys of services, passwords and the user part of URLs."""
     for row in _table()["keys"]:
-        for mark in _within(text, row["marks"]):
+        for mark in filter(text.__contains__, row["marks"]):
             text = re.sub(rf"{_BEGIN}{re.escape(mark)}{row['rest']}", _STARS, text)
-    for mark in _within(text, tuple(_table()["parts"])):
+    for mark in filter(text.__contains__, _table()["parts"]):
         text = re.sub(_table()["parts"][mark], _STARS, text)
     lowered = text.lower()
     if any(word in lowered for word in _IN_KEYS) and re.search(_END_OF_NAME, text):
         text = re.sub(_ASSIGNED, rf"\1{_STARS}", text) if "=" in text or ":" in text else text
         text = re.sub(_OPTION, rf"\1{_STARS}", text) if "--" in text else text
     return re.sub(_URL_USER, rf"\1{_STARS}@", text) if "://" in text else text
-
-
-def _within(text: str, words: Sequence[str]) -> list[str]:
-    """Return those of `words` that stand in `text`."""
-    return [word for word in words if word in text]
 
 
 def mask_uuids(document: Any) -> Any:

@@ -42,9 +42,8 @@ def _recommended(profile: Profile) -> dict[str, str]:
 
 def _aligned(rows: Mapping[str, str]) -> list[str]:
     width = len(max(rows, key=len, default=""))
-    return [
-        f"{clean(name):{width}}  {clean(mask_document({name: value}).popitem()[1])}" for name, value in rows.items()
-    ]
+    masked = ((name, *mask_document({name: value}).values()) for name, value in rows.items())
+    return [f"{clean(name):{width}}  {clean(value)}" for name, value in masked]
 
 
 def _indented(rows: Mapping[str, str]) -> list[str]:
