@@ -15,23 +15,12 @@ _MOST_LEFT = 24  # statements that are looked at; a person makes a few
 _TOLD = {name: "|".join(expressions) for name, expressions in name_table("told").items()}
 _TITLE, _DENIED, _RESTRICTED, _TROUBLE, _EXPLAINED, _ELSEWHERE, _ADVICE, _OWN, _PLACE, _RESTARTED, _NEXT = (
     regex(f"(?im){_TOLD[name]}")
-    for name in (
-        *(
-            "title",
-            "denied",
-            "restricted",
-            "trouble",
-            "explained",
-            "elsewhere",
-            "advice",
-            "own",
-            "place",
-            "restarted",
-            "next",
-        ),
-    )
+    for name in [
+        *("title", "denied", "restricted", "trouble", "explained", "elsewhere"),
+        *("advice", "own", "place", "restarted", "next"),
+    ]
 )
-_SOLVED = f"(?im)(?P<past>{_TOLD['solved']})|{_TOLD['works']}"
+_SOLVED = f"(?P<past>{_TOLD['solved']})|{_TOLD['works']}"
 _SHOWN = f"{_SOLVED}|{_TOLD['shown']}"
 _SENTENCE = regex(r"(?<=[.!?;])[\"')]?\s+|(?<=[\u3002\uff01\uff1f\uff1b])|\n(?!\n*[\"\u201c])")
 _CLAUSE = regex(r"[.!?;,:()\u3002\uff01\uff1f\uff1b\uff0c]|\n\n")
@@ -74,7 +63,8 @@ def _left(whole: str, solution: str) -> Iterator[str]:
 
     It is what follows with the statement, then without its sentence, and without explanations of what was wrong.
     """
-    for found in re.finditer(left_of(solution, words_of(whole.lower()).has), whole):
+    # Flags here: inside the pattern, they would go with an alternative that is left out.
+    for found in re.finditer(left_of(solution, words_of(whole.lower()).has), whole, re.IGNORECASE | re.MULTILINE):
         past = found.groupdict().get("past")
         clause = _CLAUSE.split(whole[max(found.start() - _LONGEST_CLAUSE, 0) : found.start()])[-1]
         sentence = _SENTENCE.split(whole[found.end() : found.end() + MOST_WORDS])[0]
