@@ -86,11 +86,7 @@ def mask(value: Any, setting: Owner) -> Any:
 
 def _texts(value: Any) -> Iterator[str]:
     """Yield every text in a JSON value, keys too."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list)):
-        for item in (*value, *value.values()) if isinstance(value, dict) else value:
-            yield from _texts(item)
+    return (text.partition("=")[2] for text in _named_texts(value, ""))
 
 
 def _changed(value: Any, change: Callable[[str], str]) -> Any:
