@@ -67,18 +67,15 @@ def _requirement(cupy: Cupy | None, version: PackageVersion | None) -> tuple[str
 
 def allows(requirement: str, version: PackageVersion) -> bool:
     """Return whether the requirement allows the version; True if one of them cannot be read."""
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         installed = Version(version.public)
-    except InvalidVersion:
-        return True
-    if re.fullmatch(r"(?:(?:>=|<)\d+(?:\.\d+)*(?:,|$))+", requirement) and not installed.is_prerelease:
-        bounds = re.findall(r"(>=|<)([\d.]+)", requirement)  # packaging.specifiers takes 10 ms to import
-        return all((installed < Version(bound)) is (sign == "<") for sign, bound in bounds)
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+        bounds = re.fullmatch(r">=([\d.]+)(?:,<([\d.]+))?", requirement)
+        if bounds and not installed.is_prerelease:  # packaging.specifiers takes 10 ms to import
+            return Version(bounds[1]) <= installed and (bounds[2] is None or installed < Version(bounds[2]))
+        from packaging.specifiers import SpecifierSet
 
-    try:
         return SpecifierSet(requirement).contains(installed, prereleases=True)
-    except InvalidSpecifier:
+    except ValueError:
         return True

@@ -36,10 +36,7 @@ _SOLVED_ROW = regex(rf"^\s+({_CONDA_NAME}):?\s+({_CONDA_VERSION})-({_BUILD})(?:\
 _CHANGED = regex(rf"-->\s+(?:\S{{1,80}}::)?(?:{_CONDA_NAME}?-)?({_CONDA_VERSION})-({_BUILD})(?=\s|$)", "-->")
 _CHANGED_NAME = regex(rf"^\s+({_CONDA_NAME}):?\s")
 _OBJECT = regex(r"\{[^{}]{20,900}\}")
-_LIST = regex(
-    r"[Pp]ackages in environment(?: at)?:? \"?(?!at\b)((?:[A-Za-z]:)?[^\":]{2,200}?)(?:[\":]|\s*$)",
-    "ackages in environment",
-)
+_LIST = regex(r"[Pp]ackages in environment(?: at)?:? \"?(?!at\b)((?:[A-Za-z]:)?[^\":]{2,200}?)(?:[\":]|\s*$)")
 _COLUMNS = regex(r"^[#\s]*Name\s+Version\s+Build(?:\s+Channel)?", "Name")
 _COMMAND = regex(r"(?:^|[\s;&|])(?:conda|mamba|micromamba) (?:install|create)\s([^;&|`]{1,600})", "conda|mamba")
 _ASKED = regex(

@@ -19,8 +19,7 @@ _KUBERNETES = regex(
 )
 _PODMAN = regex(rf"(?i){_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b", "podman")
 _SINGULARITY = regex(
-    rf"(?i){_IN}{_ARTICLE} singularity\b|\bapptainer\b|\bsingularity (?:version|containers?|images?)\b",
-    "singularity|apptainer",
+    rf"(?i){_IN}{_ARTICLE} singularity\b|\bapptainer\b|\bsingularity (?:version|containers?|images?)\b"
 )
 _DOCKER = regex(
     rf"(?i){_IN}{_ARTICLE} (?:docker|dev ?)?(?:[ -]?containers?\b(?! (?:toolkit|runtime|images? (?:size|registry))))"
@@ -40,8 +39,7 @@ _MANIFEST = regex(r"(?m)^[^\S\n]{0,40}kind: (?:Pod|Deployment|Job|StatefulSet|Da
 _REQUEST = regex(r"\bnvidia\.com/(?:gpu|mig)[\w.-]{0,40}[\"']?: ?[\"']?[1-9]|\bruntimeClassName: ?[\"']?nvidia")
 _MANIFEST_IMAGE = regex(r"(?m)^[^\S\n]{0,60}(?:- )?image: ?[\"']?(\S{1,200}?)[\"']?$")
 _DEVCONTAINER = regex(
-    r"\"runArgs\": ?\[[^\]]{0,400}\"--gpus|\"hostRequirements\": ?\{[^}]{0,80}\"gpu\": ?(?:true|\"opt|\{)",
-    "runArgs|hostRequirements",
+    r"\"runArgs\": ?\[[^\]]{0,400}\"--gpus|\"hostRequirements\": ?\{[^}]{0,80}\"gpu\": ?(?:true|\"opt|\{)"
 )
 
 

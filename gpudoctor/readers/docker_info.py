@@ -14,8 +14,7 @@ from gpudoctor.readers.text import Text, regex
 MOST_OBJECTS = 20
 _SERVER = regex(
     r"\b(?:Server Version:|Docker version) \d{1,2}\.\d{1,2}\.\d{1,3}"
-    r"|Server: Docker (?:Desktop )?\S+(?: - \S+)?(?: \(\S+\))? Engine: Version: \d{1,2}\.\d{1,2}\.\d{1,3}",
-    "Server|Docker version",
+    r"|Server: Docker (?:Desktop )?\S+(?: - \S+)?(?: \(\S+\))? Engine: Version: \d{1,2}\.\d{1,2}\.\d{1,3}"
 )
 _RUNTIMES = regex(r"(?m)^[^\S\n]{0,40}Runtimes: ([\w. -]{2,300})$", "Runtimes: ")
 _DEFAULT = regex(r"\bDefault Runtime: ([\w.-]+)", "Default Runtime")
@@ -23,23 +22,17 @@ _CDI_DEVICE = regex(r"\b(?:cdi: )?(nvidia\.com/gpu=[\w:.-]{1,80})")
 _LISTED = regex(r"Found (\d{1,3}) CDI devices", "CDI devices")
 _CTK = regex(
     r"NVIDIA Container (?:Toolkit|Runtime(?: Hook)?) (?:CLI )?version \d|nvidia-ctk version|\bcli-version: \d+\.\d+"
-    r"|\bii nvidia-container-toolkit(?:-base)? +\d|\bnvidia-container-toolkit-\d+\.\d+\S*\.(?:x86_64|aarch64)",
-    "Container|nvidia-ctk|cli-version|nvidia-container-toolkit",
+    r"|\bii nvidia-container-toolkit(?:-base)? +\d|\bnvidia-container-toolkit-\d+\.\d+\S*\.(?:x86_64|aarch64)"
 )
 _NO_CTK = regex(
     r"(?:nvidia-ctk|nvidia-container-cli): (?:command )?not found|Command 'nvidia-ctk' not found"
-    r"|command not found: nvidia-c|exec: \"?nvidia-container-(?:runtime|cli)(?:-hook)?\"?: executable file not found",
-    "nvidia-c",
+    r"|command not found: nvidia-c|exec: \"?nvidia-container-(?:runtime|cli)(?:-hook)?\"?: executable file not found"
 )
 _SNAP = regex(
     r"snap install (?:--\w+ )?docker\b|/snap/docker/|/snap/bin/docker\b|/var/snap/docker"
-    r"|\bdocker \S+ from Canonical|snap\.docker\b",
-    "snap|from Canonical",
+    r"|\bdocker \S+ from Canonical|snap\.docker\b"
 )
-_DESKTOP = regex(
-    r"Operating System: Docker Desktop|\bdocker-desktop\b|Server: Docker Desktop|Context: desktop-linux",
-    "Docker Desktop|docker-desktop|desktop-linux",
-)
+_DESKTOP = regex(r"Operating System: Docker Desktop|\bdocker-desktop\b|Server: Docker Desktop|Context: desktop-linux")
 _SERVICE = regex(r"^(\s*)[\w.-]{1,60}:\s*$")
 _KEY = regex(r"^\s*(?:-\s+)?[\"']?([\w-]{1,40})[\"']?\s*:\s*(.{0,300})$")
 

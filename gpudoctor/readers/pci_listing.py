@@ -21,15 +21,13 @@ _VENDORS = (
 # Displays that hypervisors emulate, as lspci names them.
 _EMULATED = regex(r"(?i)Device 1234:1111|Virtio|QXL|VMware|VirtualBox|Hyper-V|Cirrus Logic GD 5446|Bochs")
 _COMMAND = regex(
-    r"(?i)^\s*(?:[#$>]\s*)?(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$",
-    "lspci",
+    r"(?i)^\s*(?:[#$>]\s*)?(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$"
 )
 _MODEL = regex(r"^\s*model\s+: (.{3,120})$", "model")
 _ALIAS = regex(r"modalias : pci:v0000([0-9A-F]{4})d0000([0-9A-F]{4})", "modalias")
 _LSHW = regex(
     r"product: (\S.{2,100}?) vendor: NVIDIA Corporation .{0,200}?bus info: pci@([0-9a-f:.]{7,16})"
-    r" .{0,500}?(?:driver=([\w-]{1,30})|UNCLAIMED|resources:)",
-    "vendor: NVIDIA",
+    r" .{0,500}?(?:driver=([\w-]{1,30})|UNCLAIMED|resources:)"
 )
 
 _INXI = regex(r"\bDevice-\d: (NVIDIA .{2,100}?) (?:vendor: .{1,60}? )?driver: ()([\w-]{1,30})", "Device-")

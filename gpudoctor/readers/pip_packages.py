@@ -33,15 +33,13 @@ _WISH_TITLE = regex(r"(?i)requirements?(?:[\w-]{0,30})?\.(?:txt|in)\b|install_re
 _INSTALLED = regex(rf"Successfully installed((?:\s{NAME}-{VERSION}(?=\s|$)){{1,400}})", "Successfully installed")
 _SATISFIED = regex(
     rf"Requirement already satisfied: ({NAME})[^ ]{{0,120}}(?: in (\S{{1,300}}))?"
-    rf"(?: \(from .{{1,200}}?\))? \(({VERSION})\)",
-    "Requirement already satisfied",
+    rf"(?: \(from .{{1,200}}?\))? \(({VERSION})\)"
 )
 _REMOVED = regex(rf"Successfully uninstalled ({NAME})-({VERSION})(?=\s|$)", "Successfully uninstalled")
 _WHEEL = regex(
     rf"(?:(?:Using cached|Downloading|Processing|pip3? install)\s)(?:[^\s]{{0,300}}/)?({NAME})"
     r"-(\d[\w.!]{0,40}(?:(?:\+|%2B)[\w.]{1,60})?)"
-    r"-(cp|py|pp)(\d{1,4})(?:\.[\w.]{1,20})?-([\w.]{2,40})-([\w.]{3,120})\.whl",
-    ".whl",
+    r"-(cp|py|pp)(\d{1,4})(?:\.[\w.]{1,20})?-([\w.]{2,40})-([\w.]{3,120})\.whl"
 )
 _OBJECT = regex(rf'\{{\s?"name":\s?"({NAME})",\s?"version":\s?"({VERSION})"', '"name"')
 _SHOW = regex(r"^\s*(Name|Version|Location|Installer): (\S.*)$")

@@ -71,19 +71,18 @@ _PATIENCE = 3  # lines between an expression and its value that are neither
 
 def read_session(text: Text) -> Iterator[Facts]:
     """Yield what the expressions of PyTorch and CuPy showed, of several values of one the last."""
-    if not re.search(r"__version__|\.version|is_available|cuda\.", text.flat):
-        return
-    shown = dict(_beside(text))
+    expressions = [expression for expression in _EXPRESSIONS if expression.name in text.lowered]
+    shown = dict(_beside(text, expressions))
     silent = {f"{name}_version": "None" for name in _SILENT.findall(text.raw)}
-    shown.update(_answers(text, silent.keys()))
+    shown.update(_answers(text, expressions, silent.keys()))
     if shown:
         shown.update(silent)
         yield _facts(shown, text)
 
 
-def _beside(text: Text) -> Iterator[tuple[str, str]]:
+def _beside(text: Text, expressions: Sequence[_Expression]) -> Iterator[tuple[str, str]]:
     """Yield the values in the line of their expression, unless it is a condition."""
-    for expression in _shown_in(text):
+    for expression in expressions:
         pattern = rf"{expression.written.pattern}{_BETWEEN}[`\"']?(?:{expression.value})(?=[\s`\"',.;)]|$)"
         for match in re.finditer(pattern, text.flat, re.IGNORECASE):
             if not _CONDITION.search(text.flat[max(0, match.start() - 60) : match.start()]) and "==" not in match[0]:
@@ -91,20 +90,18 @@ def _beside(text: Text) -> Iterator[tuple[str, str]]:
                 yield expression.fact, found
 
 
-def _answers(text: Text, silent: Collection[str]) -> Iterator[tuple[str, str]]:
+def _answers(text: Text, expressions: Sequence[_Expression], silent: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield the values on the lines after their expressions; several expressions may come before their values.
 
     silent: the facts whose expressions showed nothing.
     """
     waiting: list[_Expression] = []
     patience = _PATIENCE
-    expressions = _shown_in(text)
     for line in text.lines:
         asked = [] if _CODE.match(line) else _asked(line, expressions)
         if asked:
-            waiting = [*waiting, *(expression for expression in asked if expression.fact not in silent)][
-                -_MOST_WAITING:
-            ]
+            waiting += [expression for expression in asked if expression.fact not in silent]
+            del waiting[:-_MOST_WAITING]
             patience = _PATIENCE
             continue
         words = line.strip()
@@ -116,10 +113,6 @@ def _answers(text: Text, silent: Collection[str]) -> Iterator[tuple[str, str]]:
             patience -= 1
             if patience == 0:
                 waiting.clear()
-
-
-def _shown_in(text: Text) -> list[_Expression]:
-    return [expression for expression in _EXPRESSIONS if expression.name in text.lowered]
 
 
 def _asked(line: str, expressions: Sequence[_Expression]) -> list[_Expression]:

@@ -64,7 +64,7 @@ def _left(whole: str, solution: str) -> Iterator[str]:
     It is what follows with the statement, then without its sentence, and without explanations of what was wrong.
     """
     # Flags here: inside the pattern, they would go with an alternative that is left out.
-    for found in re.finditer(left_of(solution, words_of(whole.lower()).has), whole, re.IGNORECASE | re.MULTILINE):
+    for found in re.finditer(left_of(solution, words_of(whole.lower())[1]), whole, re.IGNORECASE | re.MULTILINE):
         past = found.groupdict().get("past")
         clause = _CLAUSE.split(whole[max(found.start() - _LONGEST_CLAUSE, 0) : found.start()])[-1]
         sentence = _SENTENCE.split(whole[found.end() : found.end() + MOST_WORDS])[0]

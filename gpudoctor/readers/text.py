@@ -3,7 +3,7 @@
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 from gpudoctor.errors import UsageError
@@ -40,43 +40,26 @@ class Text(NamedTuple):
 class _Lazy:
     """An expression that is not compiled yet: a report needs some of them."""
 
-    def __init__(self, pattern: str) -> None:
-        self._written = pattern
-
-    def __getattr__(self, name: str) -> Any:
-        compiled = re.compile(self._written)
-        vars(self).update({method: getattr(compiled, method) for method in dir(compiled) if method[0] != "_"})
-        return getattr(compiled, name)
-
-
-_compiled = functools.cache(re.compile)
-
-
-class _Rare(_Lazy):
-    """An expression that few texts have: it is compiled for one with a word of which each match has one."""
-
     def __init__(self, pattern: str, words: str) -> None:
-        super().__init__(pattern)
+        self.pattern = pattern
         self._words, self._any_case = words.split("|"), pattern.startswith("(?i")
 
-    def _may_be_in(self, text: str) -> bool:
-        shown = text.lower() if self._any_case else text
-        for word in self._words:  # noqa: SIM110 - any() takes twice as long
-            if word in shown:
-                return True
-        return False
+    def __getattr__(self, name: str) -> Any:
+        if self._words == [""]:
+            compiled = re.compile(self.pattern)
+            vars(self).update({method: getattr(compiled, method) for method in dir(compiled) if method[0] != "_"})
+            return getattr(compiled, name)
+        method = functools.cache(lambda: getattr(re.compile(self.pattern), name))
 
-    def match(self, text: str) -> re.Match[str] | None:
-        return _compiled(self._written).match(text) if self._may_be_in(text) else None
+        def call(text: str) -> Any:
+            shown = text.lower() if self._any_case else text
+            for word in self._words:  # any() takes twice as long
+                if word in shown:
+                    return method()(text)
+            return {"findall": [], "finditer": ()}.get(name)
 
-    def search(self, text: str) -> re.Match[str] | None:
-        return _compiled(self._written).search(text) if self._may_be_in(text) else None
-
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        return _compiled(self._written).finditer(text) if self._may_be_in(text) else iter(())
-
-    def findall(self, text: str) -> list[Any]:
-        return _compiled(self._written).findall(text) if self._may_be_in(text) else []
+        vars(self)[name] = call
+        return call
 
 
 def regex(pattern: str, words: str = "") -> re.Pattern[str]:
@@ -85,7 +68,7 @@ def regex(pattern: str, words: str = "") -> re.Pattern[str]:
     words: "docker|podman" if every match has one of these: it is not looked for in a text that has none. They are in
     lower case if the pattern begins with "(?i".
     """
-    return cast("re.Pattern[str]", _Rare(pattern, words) if words else _Lazy(pattern))
+    return cast("re.Pattern[str]", _Lazy(pattern, words))
 
 
 def name_table(name: str) -> Any:
@@ -127,9 +110,7 @@ def _bounded(raw: str) -> str:
     end = len(lines) - len(_fitting(lines[: beginning - 1 : -1], MOST_CHARACTERS // 4))
     forms = [line.translate(_WITHOUT_NUMBERS) for line in lines[:end]]
     first = dict(zip(reversed(forms), range(end - 1, -1, -1), strict=True))
-    new = (
-        line if number < beginning or first[forms[number]] == number else "" for number, line in enumerate(lines[:end])
-    )
+    new = (line if n < beginning or first[forms[n]] == n else "" for n, line in enumerate(lines[:end]))
     return "\n".join(_without_gaps((*_fitting(_without_gaps(new), 3 * MOST_CHARACTERS // 4), "", *lines[end:])))
 
 

@@ -37,11 +37,11 @@ def recognise(text: str, *, fact: str = "", source: str = "", known: Collection[
     fact: dotted path of the fact that contains the text. source: name of the pasted text.
     known: ids of the rows that are not looked for, as another text has shown them.
     """
-    words = words_of(text.lower())
-    rows = [row for row in rows_in_question(words) if not row.facts or fact.startswith(tuple(row.facts))]
+    parts, has = words_of(text.lower())
+    rows = [row for row in rows_in_question(parts, has) if not row.facts or fact.startswith(tuple(row.facts))]
     rows = [row for row in rows if not (row.guess and fact) and row.id not in known]  # a library does not guess
     lowered = text.translate(LOWER)
-    written = _patterns(lowered, words.has)
+    written = _patterns(lowered, has)
     found = ((row, _found(row, text, lowered, written, fact=fact, source=source)) for row in rows)
     return [Recognised(row, symptom) for row, symptoms in found for symptom in symptoms]
 
@@ -80,7 +80,7 @@ def left_of(pattern: str, has: Callable[[str], bool], most: int = MOST_PRUNED) -
     """Return the pattern for a text that has these words: whole if it was asked for in more than `most` texts."""
     _ASKED[pattern] += 1
     if _ASKED[pattern] > most or CASED in pattern or REFERENCE in pattern:
-        return _whole(pattern)
+        return _lowered(pattern)
     return _lowered(pruned(pattern, has))
 
 
@@ -89,19 +89,15 @@ _ASKED: Counter[str] = Counter()
 _LATEST: deque[tuple[str, Callable[[str], str]]] = deque(maxlen=MOST_TEXTS)
 
 
-@functools.cache
-def _whole(pattern: str) -> str:
-    """Return the pattern for texts in lower case, in which it finds in half the time what IGNORECASE finds."""
-    return pattern if CASED in pattern else _lowered(pattern)
-
-
 @functools.lru_cache(MOST_COMPILED)
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII | (re.IGNORECASE if CASED in pattern else 0))
 
 
+@functools.lru_cache(MOST_COMPILED)
 def _lowered(pattern: str) -> str:
-    return CAPITALS.sub(lambda match: match[1] or match[0].lower(), pattern)
+    """Return the pattern for texts in lower case, in which it finds in half the time what IGNORECASE finds."""
+    return pattern if CASED in pattern else CAPITALS.sub(lambda match: match[1] or match[0].lower(), pattern)
 
 
 def _names(match: re.Match[str], text: str) -> dict[str, str]:

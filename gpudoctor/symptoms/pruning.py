@@ -3,7 +3,6 @@
 import functools
 import re
 from collections.abc import Callable, Iterator, Set
-from typing import NamedTuple
 
 LONG_TEXT = 100_000  # characters, from which on searching with a whole pattern takes longer than pruning it
 NOTHING = "(?!)"  # the pattern that finds nothing
@@ -17,15 +16,8 @@ _PARTS = (
 )
 
 
-class Words(NamedTuple):
-    """What a text in lower case has: its parts of four characters, and whether some words are in it, in any case."""
-
-    parts: Set[str]
-    has: Callable[[str], bool]
-
-
-def words_of(text: str) -> Words:
-    """Return the words of a text in lower case.
+def words_of(text: str) -> tuple[Set[str], Callable[[str], bool]]:
+    """Return the parts of four characters of a text in lower case, and whether it has some words, in any case.
 
     To look for 3,000 words in 16 kB took 23 ms, with the parts it takes 5 ms (CPython 3.11, 2026-11).
     """
@@ -38,7 +30,7 @@ def words_of(text: str) -> Words:
         possible = size < PART or (words[:PART] in parts and words[-PART:] in parts and middle in parts)
         return possible and words in text
 
-    return Words(parts, has)
+    return parts, has
 
 
 def pruned(pattern: str, has: Callable[[str], bool]) -> str:
@@ -47,12 +39,6 @@ def pruned(pattern: str, has: Callable[[str], bool]) -> str:
     Alternatives of words are left out if the text does not have all of them. has: of that text, see `words_of`.
     """
     return _alternatives(iter(re.findall(_PARTS, f"{pattern})")), has)[0] or NOTHING
-
-
-@functools.cache
-def _plain(words: str) -> str:
-    """Return the words as they are, without the backslashes of a pattern."""
-    return re.sub(r"\\(.)", r"\1", words)
 
 
 def _alternatives(parts: Iterator[tuple[str, ...]], has: Callable[[str], bool]) -> tuple[str | None, str]:
@@ -67,7 +53,7 @@ def _alternatives(parts: Iterator[tuple[str, ...]], has: Callable[[str], bool]) 
             elif not often.startswith(("?", "*", "{0", "{,")) and opening not in ("(?!", "(?<!"):
                 possible = False
         elif words or other:
-            possible = possible and (not words or has(_plain(words)))
+            possible = possible and (not words or has(re.sub(r"\\(.)", r"\1", words) if "\\" in words else words))
             text += words or other
         else:
             left += [text] if possible else []

@@ -5,13 +5,13 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
 from typing import Any
 
 from gpudoctor.data.tables import source_of
 from gpudoctor.model.record import record
-from gpudoctor.symptoms.pruning import PART, Words
+from gpudoctor.symptoms.pruning import PART
 
 FOLDER = os.path.join(os.path.dirname(__file__), "tables")
 BETWEEN_WORDS = 120  # characters, most of them, between the expressions of `near`
@@ -64,58 +64,50 @@ class FailureMessage:
 
 def failure_messages() -> tuple[FailureMessage, ...]:
     """Return every row, table by table."""
-    return tuple(map(_message, range(len(_rows()))))
+    return tuple(map(_message, _rows()))
 
 
-def rows_in_question(words: Words) -> list[FailureMessage]:
-    """Return the rows with a phrase in the text whose words these are."""
-    possible = (pairs for part, pairs in _phrases().items() if len(part) < PART or part in words.parts)
-    asked = itertools.chain.from_iterable(possible)
-    return [_message(number) for number in sorted({number for phrase, number in asked if words.has(phrase)})]
-
-
-@functools.cache
-def _phrases() -> Mapping[str, Sequence[tuple[str, int]]]:
-    """Return the phrases, each with the number of its row, by their first characters."""
-    phrases: dict[str, list[tuple[str, int]]] = {}
-    for number, (_, row) in enumerate(_rows()):
-        for phrase in row["contains"]:
-            phrases.setdefault(phrase[:PART], []).append((phrase, number))
-    return phrases
+def rows_in_question(parts: Set[str], has: Callable[[str], bool]) -> list[FailureMessage]:
+    """Return the rows with a phrase in the text of which `words_of` gives these."""
+    possible = (phrases for part, phrases in _phrases().items() if len(part) < PART or part in parts)
+    found = {kind for phrase, kind in itertools.chain.from_iterable(possible) if has(phrase)}
+    return [_message(kind) for kind in _rows() if kind in found]
 
 
 def row_of(kind: str) -> FailureMessage | None:
     """Return the row with this id; None if the tables have none, as for return codes."""
-    number = _numbers().get(kind)
-    return _message(number) if number is not None else None
+    return _message(kind) if kind in _rows() else None
 
 
 @functools.cache
-def _rows() -> Sequence[tuple[Mapping[str, Any], dict[str, Any]]]:
-    """Return every row with its table, as they are in the files: of most rows a report needs the phrases only."""
-    rows: list[tuple[Mapping[str, Any], dict[str, Any]]] = []
+def _rows() -> Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Return every row by its id, with its table, as they are in the files: a report needs few of them whole."""
+    rows: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
     for name in sorted(name for name in os.listdir(FOLDER) if name.endswith(".json")):
         with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
             table = json.load(file)
-        rows += ((table, row) for row in table["messages"])
-    for _, row in rows:
-        row["contains"] = [row["contains"]] if isinstance(row["contains"], str) else row["contains"]
+        rows |= {row["id"]: (table, row) for row in table["messages"]}
     return rows
 
 
 @functools.cache
-def _numbers() -> Mapping[str, int]:
-    return {row["id"]: number for number, (_, row) in enumerate(_rows())}
+def _phrases() -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return the phrases, each with the id of its row, by their first characters."""
+    phrases: dict[str, list[tuple[str, str]]] = {}
+    for kind, (_, row) in _rows().items():
+        for phrase in _contained(row):
+            phrases.setdefault(phrase[:PART], []).append((phrase, kind))
+    return phrases
+
+
+def _contained(row: Mapping[str, Any]) -> Sequence[str]:
+    return [row["contains"]] if isinstance(row["contains"], str) else row["contains"]
 
 
 @functools.cache
-def _message(number: int) -> FailureMessage:
-    table, row = _rows()[number]
-    return _row(table, row)
-
-
-def _row(table: Mapping[str, Any], row: Mapping[str, Any]) -> FailureMessage:
-    contains = row["contains"]
+def _message(kind: str) -> FailureMessage:
+    table, row = _rows()[kind]
+    contains = _contained(row)
     within = row.get("within", BETWEEN_WORDS)
     vocabulary = table.get("vocabulary", {})
     near = tuple(f"(?:{_spelled_out(words, vocabulary)})" for words in row.get("near", ()))

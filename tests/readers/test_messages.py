@@ -74,7 +74,7 @@ def test_each_wording_holds_a_phrase(row: FailureMessage) -> None:
 def test_the_rows_in_question_are_those_with_a_phrase_in_the_text(text: str) -> None:
     lowered = clean_text(text, "log").lowered
     expected = [row for row in ROWS if any(phrase in lowered for phrase in row.contains)]
-    assert rows_in_question(words_of(lowered)) == expected
+    assert rows_in_question(*words_of(lowered)) == expected
 
 
 def test_a_message_names_what_it_names() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gpudoctor.symptoms.matching import _ASKED, CASED, MOST_PRUNED, _compiled, _patterns, _whole, left_of, recognise
+from gpudoctor.symptoms.matching import _ASKED, CASED, MOST_PRUNED, _compiled, _lowered, _patterns, left_of, recognise
 from gpudoctor.symptoms.pruning import LONG_TEXT
 from gpudoctor.symptoms.tables import failure_messages, in_any_order
 
@@ -45,7 +45,7 @@ def test_a_pattern_that_several_texts_asked_for_is_compiled_whole() -> None:
     _ASKED.pop(pattern, None)
     asked = [left_of(pattern, "card is".__eq__) for _ in range(MOST_PRUNED + 1)]
     assert asked == ["card is"] * MOST_PRUNED + [pattern]
-    assert asked[-1] is _whole(pattern)
+    assert asked[-1] is _lowered(pattern)
 
 
 def test_a_part_of_a_text_has_the_same_patterns() -> None:
