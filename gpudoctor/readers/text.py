@@ -12,7 +12,7 @@ from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import ENDS_OF_LINES, LONGEST_LINE, readable_lines
 
 MOST_LINES = 40_000  # a report has hundreds; the beginning and end of a longer text say the most
-MOST_CHARACTERS = 500_000  # of a longer text its beginning, its end, and between them what is new
+MOST_CHARACTERS = 400_000  # of a longer text its beginning, its end, and between them what is new
 LARGEST_BYTES = 8 * 2**20  # of one text: a long kernel log has 1 MiB
 _WITHOUT_NUMBERS = dict.fromkeys(map(ord, "0123456789"))
 _NOT_TEXT = 0.01  # share of NUL and other control characters from which on a file is not text
