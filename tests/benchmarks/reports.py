@@ -2,8 +2,8 @@
 
     python tests/benchmarks/reports.py [--python PATH] [--runs N]
 
-Two reports: one text of each kind that is read, repeated up to 20 kB; and what a person pastes who was asked for
-everything. For each the median and the minimum of the runs are printed with the goal.
+Three reports: one text of each kind that is read, repeated up to 20 kB; what a person pastes who was asked for
+everything; and that with the words of an issue. The median and the minimum of the runs of each are printed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,15 @@ from tests.readers import pasted
 GOAL_SECONDS = 0.3
 SIZE = 20_000
 PACKAGES = 400
+TOLD = """### Describe the bug
+I updated my system last week, and since then training does not use the GPU any more. Before the update everything was
+fine: the same script with the same data ran in ten minutes per epoch, and now it takes hours. nvidia-smi works and
+shows the card, but torch.cuda.is_available() returns False.
+"""
+TRIED = """What I have tried so far: I removed the virtual environment, created a new one, installed the wheel again and
+rebooted twice. The machine of my colleague has the same distribution, and there it works with the older kernel. I can
+provide more logs if needed, thanks for any help.
+"""
 
 ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
@@ -44,6 +53,11 @@ def usual() -> str:
     return "\n".join((pasted.COLLECT_ENV, pasted.NVIDIA_SMI, pasted.TRACEBACK, pasted.PIP_LIST.rstrip(), packages))
 
 
+def issue() -> str:
+    """Return the usual report with a person's words before and after it."""
+    return "\n".join((TOLD, usual(), TRIED * 6))[:SIZE]
+
+
 def seconds(command: list[str]) -> float:
     """Return the wall time of one run."""
     before = time.perf_counter()
@@ -59,7 +73,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=15)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for report in (every_kind, usual):
+        for report in (every_kind, usual, issue):
             path = Path(folder, "report.txt")
             path.write_text(report(), encoding="utf-8")
             command = [options.python, "-m", "gpudoctor", "check", "--from", str(path)]
