@@ -1,11 +1,17 @@
 # ruff: noqa: E501, RUF001 - pasted texts, some of them Chinese
 """Solved problems, advice to others and questions before a purchase are not findings; unsolved problems are."""
 
+import re
+import sys
+
 import pytest
 
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Severity
 from gpudoctor.readers.report import read_texts
+from gpudoctor.readers.solved import _SHOWN, _SOLVED
+from gpudoctor.symptoms.matching import left_of
+from gpudoctor.symptoms.pruning import words_of
 from tests.own_checks import own_checks
 
 SOLVED = (
@@ -147,3 +153,13 @@ def test_what_others_have_or_might_get_is_no_finding(text: str) -> None:
 @pytest.mark.parametrize(("text", "check"), SICK)
 def test_what_is_left_is_a_finding(text: str, check: str) -> None:
     assert first(text) == check
+
+
+@pytest.mark.parametrize("text", SOLVED)
+@pytest.mark.parametrize("solution", [_SOLVED, _SHOWN], ids=["solved", "shown"])
+def test_statements_are_found_without_the_expressions_whose_words_a_text_lacks(solution: str, text: str) -> None:
+    for told in (text, text.upper()):
+        left = left_of(solution, words_of(told.lower())[1], sys.maxsize)
+        found = [[m.span() for m in re.finditer(p, told, re.IGNORECASE | re.MULTILINE)] for p in (left, solution)]
+        assert found[0] == found[1]
+        assert len(left) < len(solution)
