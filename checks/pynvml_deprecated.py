@@ -23,6 +23,11 @@ def pynvml_deprecated(python: Python = Python(), symptoms: Symptoms = None) -> I
     """
     found = python.package("pynvml")
     name = f"pynvml {found[1]}" if found else "pynvml"
+    fork = python.package("nvidia-ml-py3")
+    if fork is not None and python.package("nvidia-ml-py") is not None:
+        both = f"nvidia-ml-py3 {fork[1]}"
+        yield _finding(f"{both} overwrites the module pynvml of nvidia-ml-py", both, fork[0])
+        return
     said = of_kind(pasted(symptoms), "pynvml-deprecated", "pynvml-attribute-missing")[:1]
     for symptom in said:
         yield _finding(f"The module of {name} is not that of nvidia-ml-py: {symptom.text}", name, symptom.fact)

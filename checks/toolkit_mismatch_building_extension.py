@@ -7,7 +7,7 @@ from gpudoctor.data.capabilities import first_toolkit, last_toolkit
 from gpudoctor.model import ComputeCapability, CudaVersion, Finding, Fix, Pytorch, Severity, Symptom, Toolkit
 from gpudoctor.model.torch_conclusions import Extensions
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import Symptoms, most_telling
+from gpudoctor.symptoms import Symptoms, most_telling, of_kind, pasted
 from gpudoctor.symptoms.answers import answers
 
 ID = "toolkit-mismatch-building-extension"
@@ -36,11 +36,12 @@ def toolkit_mismatch_building_extension(
     built_with = known(pytorch.cuda_version, "torch.cuda_version")
     if nvcc.major == built_with.major:
         return
-    extension = extensions.to_build
+    extension, named = extensions.to_build, of_kind(pasted(symptoms), "extension-named")[:1]
     needs = f", and {extension.source} asks for {extension.name}" if extension else ""
-    severity = Severity.WARNING if extension else Severity.INFO
+    severity = Severity.WARNING if extension or named else Severity.INFO
     summary = f"nvcc is from CUDA {nvcc}, but PyTorch was built with CUDA {built_with}{needs}"
-    facts = ("toolkit.nvcc_version", *pytorch.paths("cuda_version"), "project.requirements" if extension else "")
+    required = "project.requirements" if extension else ""
+    facts = ("toolkit.nvcc_version", *pytorch.paths("cuda_version"), required, *(symptom.fact for symptom in named))
     yield Finding.of(severity, "nvcc", summary, facts, Fix("use-toolkit", cuda=built_with))
 
 

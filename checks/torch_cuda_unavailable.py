@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.model import CudaIntent, Finding, Fix, Gpu, Origin, Place, Pytorch
 from gpudoctor.registry import check, known, skip_unless
-from gpudoctor.symptoms import Symptoms, with_code
+from gpudoctor.symptoms import Symptoms, of_kind, with_code
 
 
 @check(family="torch", explains=("runs-on-cpu", "cuda-no-device"))
@@ -31,6 +31,8 @@ def torch_cuda_unavailable(
     if not (origin.is_report and (wanted or error)):
         known(gpu.present, "devices")
     skip_unless(gpu.present != "", "there is no NVIDIA GPU")
+    if not error and gpu.present is None and of_kind(symptoms, "torch-on-cpu"):
+        return  # a program said so, and nothing else is known: runs-on-cpu reports it
     said = error or "torch.cuda.is_available() is False without an error message"
     no_device = bool(with_code(symptoms, "cuda-100"))
     yield Finding.error(

@@ -72,6 +72,8 @@ def _is_about_python(
     # 0.1.2 is a placeholder on the default index, which every Python can install.
     available = [PackageVersion(text) for text in request.available or () if not text.startswith("0.1.2")]
     if not available:
+        if request.available == () and request.index is None and request.version is None:
+            return True  # the default index always has some torch: none of it is for this Python or platform
         if request.platform and python.version is not None:
             return False  # the tables have a wheel: the index has none
         if request.available is None and request.index is None:

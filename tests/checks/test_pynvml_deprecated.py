@@ -28,7 +28,7 @@ def test_the_package_is_installed(version: str, text: str) -> None:
     assert finding.severity is Severity.WARNING
     assert finding.summary == f"The deprecated package pynvml {version} is installed, {text}"
     assert finding.remedies[0].commands == (
-        "/v/bin/python -m pip uninstall -y pynvml",
+        "/v/bin/python -m pip uninstall -y pynvml nvidia-ml-py3",
         "/v/bin/python -m pip install --force-reinstall nvidia-ml-py",
         '/v/bin/python -c "import pynvml; print(pynvml.__file__)"',
     )

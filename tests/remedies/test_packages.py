@@ -45,7 +45,7 @@ def test_an_unknown_pytorch_has_no_command() -> None:
 
 def test_the_binding_of_nvml() -> None:
     assert made_one(Fix("reinstall-nvidia-ml-py"), python=PYTHON).commands[:2] == (
-        f"{PIP} uninstall -y pynvml",
+        f"{PIP} uninstall -y pynvml nvidia-ml-py3",
         f"{PIP} install --force-reinstall nvidia-ml-py",
     )
     assert made_one(Fix("match-nvidia-ml-py-to-driver"), python=PYTHON).commands == (
