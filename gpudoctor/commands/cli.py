@@ -1,6 +1,7 @@
 """The command line: which command it is, and how a run ends. What the commands do is in commands/."""
 
 import errno
+import itertools
 import os
 import sys
 from contextlib import suppress
@@ -30,6 +31,9 @@ COMMANDS = {
 }
 """Each command, and where it is in gpudoctor.commands: only the module of the requested one is loaded."""
 
+
+_OWN = {"-h", "--help", "--version"}  # options of gpudoctor itself
+_FLAGS = {"--no-color", "-v", "--verbose", "-q", "--quiet"}  # of commands, and taken in front of them too
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """The errors with which a full disk or a failing device answers a write."""
@@ -93,12 +97,12 @@ class _Commands(ManualGroup):
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Parse the command line. Options before the command are its own; without a command, those of check."""
-        first, own = arguments[:1], {"-h", "--help", "--version"}
-        if first and first[0].startswith("-") and not own & {*arguments} and not context.resilient_parsing:
-            command = next((word for word in arguments if word in COMMANDS), "check")
-            if command in arguments:
-                arguments.remove(command)
-            arguments = [command, *arguments]
+        flags = [*itertools.takewhile(_FLAGS.__contains__, arguments)]
+        named = arguments[len(flags) : len(flags) + 1]
+        if flags and named and named[0] in COMMANDS:
+            arguments = [*named, *flags, *arguments[len(flags) + 1 :]]
+        elif arguments and arguments[0].startswith("-") and not _OWN & {*arguments} and not context.resilient_parsing:
+            arguments = ["check", *arguments]
         return super().parse_args(context, arguments)
 
     def resolve_command(
@@ -132,7 +136,6 @@ def cli(context: click.Context, version: bool, verbose: bool) -> None:
 
             click.echo("".join(f"{date}  {name}\n" for name, date in table_dates().items()), nl=False)
         context.exit()
-
     if context.invoked_subcommand is None:
         try:
             cli.main(["check"], prog_name="gpudoctor", standalone_mode=False)

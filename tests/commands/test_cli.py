@@ -178,6 +178,23 @@ def test_without_a_command_it_checks_and_says_what_else_there_is(tmp_path: Path)
     assert gpudoctor(folder=tmp_path).returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "same"),
+    [
+        pytest.param(["-q"], ["check", "-q"], id="flags alone"),
+        pytest.param(["--no-color", "-q", "check"], ["check", "--no-color", "-q"], id="flags before a command"),
+        pytest.param(["--from", "run"], ["check", "--from", "run"], id="a file named like a command"),
+        pytest.param(["--from", "-", "-q"], ["check", "--from", "-", "-q"], id="options"),
+        pytest.param(["--fast", "nonsense"], ["check", "--fast", "nonsense"], id="the name of a check"),
+    ],
+)
+def test_options_without_a_command_are_those_of_check(arguments: list[str], same: list[str], tmp_path: Path) -> None:
+    (tmp_path / "gpudoctor.toml").write_text('select = ["shm-too-small"]\n')
+    (tmp_path / "run").write_text("torch 2.3.0+cpu\n")
+    one, other = gpudoctor(*arguments, folder=tmp_path), gpudoctor(*same, folder=tmp_path)
+    assert (one.returncode, one.stdout, one.stderr) == (other.returncode, other.stdout, other.stderr)
+
+
 def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()

@@ -50,7 +50,7 @@ def choose_builder(
     service = next(item for item in project.services if item.name == subject.service)
     if inspect_image(api, subject.image or "") is None:
         subject = replace(subject, image=service.images[-1 if compose.is_version_1 else 0])
-    note = note if compose.is_version_1 else ""  # version 2 contains BuildKit with it
+    note = note if compose.is_version_1 else ""  # version 2 contains BuildKit
     by_compose = ComposeBuilder(
         api=api,
         compose=compose,
