@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.data.numerics import NOT_FINITE, error_bound, has_tf32_error, is_right, percent
+from gpudoctor.data.numerics import NOT_FINITE, UNIT_ROUNDOFF, error_bound, has_tf32_error, is_right, percent
 from gpudoctor.model import Finding, Fix, PrecisionResult, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
@@ -47,7 +47,7 @@ def _fault(result: PrecisionResult, results: tuple[PrecisionResult, ...]) -> str
         return "" if _overflows_in_fp16(result, results) else f"is {result.error}"
     if result.error:
         return f"fails: {result.error}" if result.precision == "fp32" else ""
-    if result.relative_error is None:
+    if result.relative_error is None or result.precision not in UNIT_ROUNDOFF:
         return ""
     bound = error_bound(result.precision)
     return f"is wrong: its error is {percent(result.relative_error)}, and rounding causes at most {percent(bound)}"

@@ -43,9 +43,11 @@ def is_right(result: PrecisionResult) -> bool:
 
 
 def within(result: PrecisionResult, precision: str) -> bool:
-    """Return whether the product came back, as exact as `precision` allows."""
+    """Return whether the product came back, as exact as `precision` allows. Of an unknown precision none is right."""
     error = result.relative_error
-    return not result.error and error is not None and error <= error_bound(precision)
+    if result.error or error is None or precision not in UNIT_ROUNDOFF:
+        return False
+    return error <= error_bound(precision)
 
 
 def has_tf32_error(result: PrecisionResult) -> bool:

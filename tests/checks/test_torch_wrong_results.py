@@ -32,6 +32,11 @@ NOT_FINITE = "not finite: 65536 of 65536 values"
         pytest.param(with_result(working(), "bf16", relative_error=0.2), Outcome.FOUND, id="bf16 wrong"),
         pytest.param(with_result(working(), "tf32", relative_error=0.1), Outcome.FOUND, id="TF32 wrong"),
         pytest.param(
+            working(precision_results=(PrecisionResult(device="cuda:0", precision="fp6", relative_error=0.5),)),
+            Outcome.PASSED,
+            id="a precision that nobody knows, from a snapshot",
+        ),
+        pytest.param(
             with_result(working(), "fp32", relative_error=None, error=NO_KERNEL), Outcome.FOUND, id="fp32 raises"
         ),
         pytest.param(

@@ -27,6 +27,7 @@ def test_float32_and_tf32_cannot_be_confused() -> None:
         pytest.param("fp16", 6e-3, True, False, id="fp16 summed in fp16"),
         pytest.param("bf16", 0.5, False, False, id="bf16 nonsense"),
         pytest.param("fp32", None, False, False, id="no result"),
+        pytest.param("fp6", 0.0, False, False, id="a precision that nobody knows"),
     ],
 )
 def test_which_results_are_right(precision: str, relative_error: float | None, right: bool, tf32: bool) -> None:
