@@ -200,6 +200,8 @@ def _variables(path: str, is_required: bool, environ: Mapping[str, str]) -> dict
         if is_required:
             raise ValueError(f"env_file: there is no file {path}") from None
         return {}
+    except OSError as error:  # such as a name that is too long
+        raise ValueError(f"env_file: {path} cannot be read: {error.strerror}") from None
 
 
 def _reserved_gpus(deploy: Any) -> list[GpuRequest]:

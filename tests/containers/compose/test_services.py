@@ -58,6 +58,7 @@ def test_sizes(size: Any, size_bytes: int) -> None:
         ({"env_file": [{"required": True}]}, "env_file: `path` is missing"),
         ({"env_file": [{"path": "a", "format": "raw"}]}, "env_file: .*`format` is set"),
         ({"env_file": "gone.env"}, "env_file: there is no file /p/gone.env"),
+        ({"env_file": "/" + "x" * 300}, "env_file: /x+ cannot be read: File name too long"),
         ({"extends": {"service": "x"}}, "`extends` needs `docker compose`"),
     ],
 )
