@@ -41,11 +41,11 @@ def libcuda_not_on_linker_path(
     driver_answers = driver.version is not None and bool(devices) and not driver.nvml_error
     if loader is not None and (driver_answers or told) and not place.in_container:
         library = loader.names.get("library", "libcuda.so.1")
-        summary = f"The loader finds no {library}, although " + (
-            f"driver {driver.version} works" if driver_answers else "nvidia-smi works"
-        )
-        facts = (loader.fact, "driver.version" if driver_answers else told.fact if told else "")
-        yield Finding.error(library, summary, facts, Fix("find-libcuda"), certain=driver_answers)
+        facts, works = ("driver.version",), f"driver {driver.version} works"
+        if not driver_answers and told is not None:
+            facts, works = (told.fact,), "nvidia-smi works"
+        summary = f"The loader finds no {library}, although {works}"
+        yield Finding.error(library, summary, (loader.fact, *facts), Fix("find-libcuda"), certain=driver_answers)
         return
     if known(driver.libcuda_path, "driver.libcuda_path"):
         return

@@ -29,10 +29,11 @@ def torch_no_kernel_for_device(
     version. A device on which PyTorch computes passes. If another GPU runs the build, this is a warning.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/01-introduction/cuda-platform.html
     """
-    if others := answers(pasted(symptoms), "torch-no-kernel-for-device"):
+    kernels = torch_kernels
+    others = answers(pasted(symptoms), "torch-no-kernel-for-device")
+    if others and kernels.complaint is None:  # what PyTorch itself says is more exact
         yield others[0]
         return
-    kernels = torch_kernels
     skip_unless(
         kernels.refused or kernels.failed or known(pytorch.installed, "torch.installed"), "PyTorch is not installed"
     )

@@ -90,7 +90,7 @@ def _said(said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
 def _own_python(contradictions: tuple[Contradiction, ...], said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
     """Yield what a report shows of a program with a Python of its own, if pip lists another PyTorch."""
     own = of_kind(said, "python-of-its-own")
-    apart = of_kind(said, "topic-environment")  # and a person who names an environment has noticed it
+    apart = of_kind(said, "topic-environment")  # without it, one of the two may be of another day
     for number, other in enumerate(contradictions):
         both = f"{other.taken}{other.other}"
         if (own or (apart and "+cpu" in both)) and other.fact == "torch.version" and "(pip in" in both:
