@@ -1,1 +1,1 @@
-"""Pasted texts of other machines: a file for each kind of text, text in and facts out."""
+"""Readers turn pasted text from other machines into facts: one file for each kind of text."""

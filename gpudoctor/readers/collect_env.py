@@ -19,7 +19,7 @@ from gpudoctor.untrusted import LONGEST_LINE
 MOST_LINES = 4000  # of one report; vLLM's has some hundred
 
 _TELLING = name_table("collect_env")  # names of its fields
-# Names that other texts use too: only with their colon, and only inside a report.
+# Names that other texts use too: they count only with a colon and inside a report.
 _PLAIN = ("OS", "CPU", "Architecture", "GPU Topology")
 _LABEL = re.compile(
     r"^\W{0,12}(?:\d{4}-\d\d-\d\dT[\d:.]{8,20}Z\s)?\W{0,6}"
@@ -31,11 +31,11 @@ _LABEL = re.compile(
 _INLINE = re.compile(rf"(?<=\S)\s+(?=(?:{'|'.join(_TELLING)}|OS)(?:\s?\([^()\n]{{1,40}}\))?\s?:)", re.IGNORECASE)
 _INLINE_PACKAGE = re.compile(r"(?<=\S)\s+(?=\[(?:pip3?|conda)\]\s)|(?<=\S)\s+(?=GPU \d{1,3}: )")
 _PACKAGE = re.compile(r"^\W{0,8}\[(pip3?|conda|uv)\]\s*(\S.*)$")
-# A command that sets a variable for itself has blanks after the value; of the constraint blanks are a part.
+# A command that sets a variable for itself has blanks after the value; a constraint contains blanks.
 _VARIABLE = re.compile(r"^\s*(NVIDIA_REQUIRE_CUDA(?==)|[A-Z][A-Z0-9_]{2,60}(?==\S*$))=(.*)$")
-_FEWEST = 2  # fields from which on a text is such a report
+_FEWEST = 2  # a text with this many fields is such a report
 _ENOUGH = {"pytorch version", "cuda used to build pytorch", "is cuda available"}  # or one of these
-# Fields that reports of others have too, as cupy.show_config().
+# Fields that other reports have too, such as cupy.show_config().
 _SHARED = {"python version", "cuda runtime version", "gcc version", "cmake version"}
 _BEFORE_PYTORCH = {"os", "gcc version", "clang version", "cmake version", "libc version", "cpu", "architecture"}
 
@@ -60,7 +60,7 @@ class _Report:
 
 
 def read(text: Text) -> Facts:
-    """Return what the last report in the text says; {} without one."""
+    """Return the facts of the last report in the text; {} without a report."""
     reports = [report for report in _reports(text) if _is_one(report)]
     if not reports:
         return {}
@@ -74,7 +74,7 @@ def read(text: Text) -> Facts:
 
 
 def _without_stumps(report: _Report) -> None:
-    """Take out the value at the end of the text if it may be the beginning of a longer one."""
+    """Remove the value at the end of the text if it may be cut off."""
     name, value = list(report.fields.items())[-1]
     package = _PACKAGE.match(report.last)
     if package and re.search(r"(?:==\s?\d*(?:\.\d*)?\.?|\+(?:cu?\d{0,2}|cp)?)$|^[^=\s]*=?$", package[2]):
@@ -93,14 +93,14 @@ def _is_one(report: _Report) -> bool:
 
 
 def _reports(text: Text) -> Iterator[_Report]:
-    """Yield the reports: a field that is repeated begins the next one."""
+    """Yield the reports: a repeated field begins the next one."""
     report, field = _Report(), ""
     for line in _lines(text):
         match = _LABEL.match(line)
         if match:
             name = re.sub(r"^versions? of", "versions of", (match[1] or match[2]).lower())
             again = name in report.fields and name not in ("os", "cpu", "architecture")
-            # Others precede PyTorch's version, which is first, or in vLLM's report after the system.
+            # PyTorch's version is the first field; in vLLM's report it follows the system.
             if again or (name == "pytorch version" and not report.fields.keys() <= _BEFORE_PYTORCH):
                 yield report
                 report = _Report()
@@ -147,7 +147,7 @@ def _facts(report: _Report) -> Facts:
 
 
 def _environment(report: _Report) -> Facts:
-    """Return what the fields say; that PyTorch's version is "N/A" says that it could not be imported."""
+    """Return the facts in the fields. A PyTorch version of "N/A" means that PyTorch could not be imported."""
     fields = report.fields
     said = {
         "torch": fields.get("pytorch version"),
@@ -177,7 +177,7 @@ def _build_without_cuda(fields: Mapping[str, str]) -> str:
 
 
 def _not_imported(report: _Report) -> Facts:
-    """Return that PyTorch could not be imported: it is not installed if pip's whole list is without it, else broken."""
+    """Return PyTorch as not importable: not installed if pip's whole list lacks it, otherwise broken."""
     names = {normalise(re.split(r"[=\s@]", entry, maxsplit=1)[0]) for _, entry in report.packages}
     listed = any(tool != "conda" and not values.is_unknown(entry) for tool, entry in report.packages)
     if listed and report.has_ended_packages and not names & {"torch", "pytorch", "pytorch-cpu", "pytorch-gpu"}:
@@ -188,17 +188,21 @@ def _not_imported(report: _Report) -> Facts:
 def _system(fields: Mapping[str, str]) -> System | None:
     python = values.release_of(values.python_facts(fields.get("python version", "")))
     processor = re.fullmatch(r"x86_64|aarch64|arm64|ppc64le", fields.get("architecture", "").strip())
-    # That of Python 3.7 and older is the oldest that the interpreter asks for.
+    # Python 3.7 and older report the oldest glibc that the interpreter needs.
     libc = re.fullmatch(r"glibc-(\d\.\d{2})", fields.get("libc version", "").strip()) if python[:2] >= (3, 8) else None
-    # Of AMD GPUs: "AMD Instinct MI300X (gfx942:sramecc+:xnack-)"
+    # AMD GPUs: "AMD Instinct MI300X (gfx942:sramecc+:xnack-)"
     targets = re.findall(r"\bgfx\d{3,4}[a-f]?\b", fields.get("gpu models and configuration", ""))
     others = System(
         glibc=libc[1] if libc else None,
         machine=processor[0] if processor else None,
         amd_gfx_targets=tuple(dict.fromkeys(targets))[:8] or None,
     )
-    told = (distribution_facts(fields.get("os", "")), platform_facts(fields.get("python platform", ""), python), others)
-    system: System = joined(*(sections(system=system) for system in told))["system"]
+    parts = (
+        distribution_facts(fields.get("os", "")),
+        platform_facts(fields.get("python platform", ""), python),
+        others,
+    )
+    system: System = joined(*(sections(system=system) for system in parts))["system"]
     return system if system != System() else None
 
 

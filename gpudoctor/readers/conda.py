@@ -1,4 +1,4 @@
-"""What conda, mamba and micromamba print: lists of packages and `conda info`; and environment files."""
+"""Output of conda, mamba and micromamba (package lists and `conda info`), and environment files."""
 
 import json
 import re
@@ -45,7 +45,7 @@ _ASKED = regex(
 
 
 def read(text: Text) -> Facts:
-    """Return the packages of conda that bear on GPUs, the build of PyTorch, and what was asked of conda."""
+    """Return conda's packages that matter for GPUs, the PyTorch build, and the requested packages."""
     records = list(_records(text))[:MOST_RECORDS]
     facts: Facts = {}
     if any(_bears(record.name) for record in records) or (records and _has_header(text)):
@@ -58,7 +58,7 @@ def read(text: Text) -> Facts:
 
 
 def _records(text: Text) -> Iterator[CondaRecord]:
-    """Yield the packages; of a text with a list and with what was solved both, the list is last and counts."""
+    """Yield the packages: the solver's choice first, then the list, which wins."""
     yield from _json_packages(text.flat)
     rows: list[CondaRecord] = []
     has_header = _has_header(text)
@@ -76,13 +76,13 @@ def _has_header(text: Text) -> bool:
 
 
 def _row(line: str, has_header: bool) -> re.Match[str] | None:
-    """Return the row of a list of conda. Without a header one that says more than "name, version, number" is one."""
+    """Return the row of a conda list. Without a header a row must have more than name, version and number."""
     match = _ROW.match(line) if not line.lstrip().startswith("- ") else None
     return match if match and (has_header or match[4] is not None or not match[3].isdigit()) else None
 
 
 def _solved(line: str) -> CondaRecord | None:
-    """Return the package of a row of what the solver chose; of "old --> new" the new one."""
+    """Return the package in a row of the solver's choice; for "old --> new" the new one."""
     match = _SOLVED_ROW.match(line) or _SOLVED.search(line)
     changed = _CHANGED.search(line)
     name = match or _CHANGED_NAME.match(line)
@@ -109,12 +109,12 @@ def _facts(records: Sequence[CondaRecord]) -> Facts:
         facts["cupy"] = replace(facts["cupy"], platform="cuda", cuda_major=cuda_major(latest.values()))
     torch = torch_of(latest)
     if torch is not None and torch.version and any(item.name == "torch" and item.installer == "pip" for item in kept):
-        return {**facts, "torch": Torch(installed=True)}  # pip's files overwrote conda's, or conda's pip's
+        return {**facts, "torch": Torch(installed=True)}  # pip overwrote conda's files, or conda pip's
     return joined({"torch": torch}, facts) if torch is not None else facts
 
 
 def torch_of(records: Mapping[str, CondaRecord]) -> Torch | None:
-    """Return what conda's packages, by their name, say about PyTorch; None if they do not name it."""
+    """Return the PyTorch section by the names of conda's packages; None if none of them is PyTorch."""
     torch, cpu_only = torch_record(records.values()), is_cpu_only(records.values())
     if torch is None:
         return Torch(conda_cpuonly=True, build="cpu" if "_pytorch_select" in records else None) if cpu_only else None
@@ -135,16 +135,16 @@ def _bears(name: str) -> bool:
 
 
 def _package(record: CondaRecord) -> Package:
-    """Return it with the name of the distribution that it installs; pip's own are listed by conda too."""
+    """Return the package under the distribution name that it installs, as pip and conda both list it."""
     by_pip = record.build == "<pip>" or record.build.startswith("pypi_")
     name = {"pytorch": "torch", "cupy-core": "cupy"}.get(record.name, record.name)
     return package(name, record.version, "pip" if by_pip else "conda")
 
 
 def _build(build: str, cpu_only: bool, mutex: str) -> tuple[str | None, CudaVersion | None]:
-    """Return the kind of build and its CUDA version, by conda's build string.
+    """Return the build kind and CUDA version from conda's build string.
 
-    "py3.10_cuda11.8_cudnn8.7.0_0" is of the channel pytorch, "cuda118_py310h..." and "cuda112py38h..." of conda-forge.
+    The channel pytorch writes "py3.10_cuda11.8_cudnn8.7.0_0", conda-forge "cuda118_py310h..." or "cuda112py38h...".
     """
     if "cpu" in build:
         return "cpu", None
@@ -161,7 +161,7 @@ def _python(records: Sequence[CondaRecord]) -> PackageVersion | None:
 
 
 def _wishes(text: Text) -> tuple[Requirement, ...]:
-    """Return what an environment file asks for, and what was asked of conda on the command line."""
+    """Return the requirements of an environment file and of conda's command line."""
     found: list[Requirement] = []
     start = next((n for n, line in enumerate(text.lines) if re.match(r"\s{0,8}dependencies:\s*$", line)), None)
     if start is not None:
@@ -183,16 +183,16 @@ _PLATFORMS = name_table("conda_platforms")
 
 def read_info(text: Text) -> Facts:
     """Return the system, the driver's CUDA version and the environment that conda sees."""
-    told = dict(_told(text))
-    virtual = dict(_VIRTUAL.findall(told.get("virtual packages", "")))
-    platform = told.get("platform", "").strip()
-    if platform not in _PLATFORMS or not ("conda version" in told or virtual or "active environment" in told):
+    fields = dict(_fields(text))
+    virtual = dict(_VIRTUAL.findall(fields.get("virtual packages", "")))
+    platform = fields.get("platform", "").strip()
+    if platform not in _PLATFORMS or not ("conda version" in fields or virtual or "active environment" in fields):
         return {}
     os, machine = _PLATFORMS[platform]
-    agent = _AGENT.search(told.get("user-agent", ""))
+    agent = _AGENT.search(fields.get("user-agent", ""))
     linux = agent if agent and agent[1] == "Linux" else None
     glibc = re.match(r"\d{1,2}\.\d{1,3}", virtual.get("glibc", ""))
-    active, location = (told.get(name, "").strip() for name in ("active environment", "active env location"))
+    active, location = (fields.get(name, "").strip() for name in ("active environment", "active env location"))
     facts: Facts = {
         "system": System(
             os=os,
@@ -202,7 +202,7 @@ def read_info(text: Text) -> Facts:
             distribution_version=linux[4] if linux else None,
             glibc=glibc[0] if glibc else None,
         ),
-        # The Python version is conda's own, and not that of the active environment.
+        # The Python version is conda's own, not that of the active environment.
         "python": Python(active_environment="" if active == "None" else location or None),
     }
     cuda = re.match(r"\d{1,2}\.\d{1,2}(?=[=.]|$)", virtual.get("cuda", ""))
@@ -211,8 +211,8 @@ def read_info(text: Text) -> Facts:
     return facts
 
 
-def _told(text: Text) -> Iterator[tuple[str, str]]:
-    """Yield the lines "name : value"; the virtual packages go on over several."""
+def _fields(text: Text) -> Iterator[tuple[str, str]]:
+    """Yield the lines "name : value"; the virtual packages continue on further lines."""
     if '"conda_version"' in text.flat and '"platform"' in text.flat:
         yield from _json(text.raw)
     name, value = "", ""

@@ -1,4 +1,4 @@
-"""How a container was started: the command line, the image, and the variables that it was given."""
+"""How a container was started: its command line, image and variables."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -18,10 +18,12 @@ _RUN = regex(
     r"(?!(?:and|or|with|to|the|it|but|in|is|was|then|works?|commands?|both|also)\b[\s,;])(\S.*)$",
     "docker|podman|nerdctl",
 )
-_VALUED = frozenset(name_table("docker_run_valued"))  # options with a value; of every other the next word is the image
+_VALUED = frozenset(
+    name_table("docker_run_valued")
+)  # options with a value; after any other option the next word is the image
 _SINGULARITY = regex(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$", "singularity|apptainer")
 UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-# The name of a container or pod, in the commands that ask for one, in a compose file and in a prompt: its short id.
+# The container or pod name in commands that take one and in a compose file; the short id in a prompt.
 _NAMED = regex(
     r"\b(?:docker|podman|nerdctl)(?: container)? (?:exec|restart|start|stop|logs|inspect|attach) "
     r"(?:(?:-[uwe]|--(?:user|workdir|env|tail|since)) \S{1,60} |-[\w=-]{1,40} ){0,6}"
@@ -53,10 +55,10 @@ class Start(NamedTuple):
 
 
 def read_starts(text: Text) -> Iterator[Facts]:
-    """Yield what each command that starts a container says, the last one first: it is the one that failed."""
+    """Yield the facts of each command that starts a container, last command first: it is the one that failed."""
     starts = [start for line in joined_lines(text.lines) for start in _starts(line)]
     if _SHELL_WITHOUT_SMI.search(text.flat):
-        # A shell says that in another container than one that was started to run nvidia-smi.
+        # A shell prompt is from another container than one that was started to run nvidia-smi.
         starts = [start for start in starts if start.program != "nvidia-smi"]
     for start in reversed(starts[-10:]):
         yield {"container": _container(start)}
@@ -75,7 +77,7 @@ def read_starts(text: Text) -> Iterator[Facts]:
 
 
 def joined_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines, those that end with a backslash or caret joined with the next."""
+    """Yield the lines, each one that ends with a backslash or caret joined to the next."""
     pending = ""
     for line in lines:
         stripped = line.rstrip()
@@ -131,7 +133,7 @@ def _container(start: Start) -> Container:
     runtime = next(iter(options.get("--runtime", ())), None)
     devices = options.get("--device", [])
     gpus = bool([value for value in options.get("--gpus", ()) if value not in ("0", "none")])
-    # Podman takes --gpus from Docker's command line, and does nothing with it before release 5.
+    # Podman accepts --gpus for Docker compatibility and ignores it before release 5.
     # Source: https://github.com/NVIDIA/nvidia-container-toolkit/issues/126
     unsure = gpus and start.engine == "podman"
     asked = (gpus and not unsure) or runtime == "nvidia" or any("nvidia" in device for device in devices)
@@ -149,12 +151,12 @@ def _container(start: Start) -> Container:
 
 
 def is_image(name: str) -> bool:
-    """Return whether `name` is the name of an image."""
+    """Return whether `name` is an image name."""
     return len(name) < 300 and re.fullmatch(_IMAGE, name) is not None
 
 
 def cuda_of_image(name: str) -> CudaVersion | None:
-    """Return the CUDA version that an image is named by: nvidia/cuda:12.2.2-devel, pytorch:2.1.0-cuda11.8-cudnn8."""
+    """Return the CUDA version in an image name: nvidia/cuda:12.2.2-devel, pytorch:2.1.0-cuda11.8-cudnn8."""
     plain = re.search(r"(?:^|/)(?:cuda|cuda-gl|cudagl):(\d{1,2}\.\d{1,2})(?:\.\d+)?(?:-|$)", name)
     tag = re.search(r":[\w.-]*?cuda-?(\d{1,2}\.\d{1,2})(?:\.\d+)?(?:-|_|$)", name)
     short = re.search(r":(?:[\w.-]*[-_.])?cu(1[0-3])(\d)(?:-|_|$)", name)
@@ -170,7 +172,7 @@ def bytes_of(size: str) -> int | None:
 
 
 def known_variables(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the variables for GPUs, the first value of each, cut if it is long."""
+    """Return the GPU variables with the first value of each, shortened if it is long."""
     names = environment_variables()
     found: dict[str, str] = {}
     for name, value in pairs:

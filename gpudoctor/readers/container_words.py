@@ -1,4 +1,4 @@
-"""Words and manifests by which a report says that its programs run in a container."""
+"""Words and manifests in a report which show that its programs run in a container."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ _DOCKER = regex(
     r"|\bcontainer: [\w./-]{1,80}/[\w.-]{1,60}:\w|\(in the [^)]{0,40}\bcontainer\)"
     r"|\b(?:dev|nightly|latest|official|our|my|the) (?:\w{1,12} )?docker image\b"
 )
-# "ollama  | Listening on ..." and "ollama exited with code 1": the log that docker compose shows of its services.
+# "ollama  | Listening on ..." and "ollama exited with code 1": docker compose prints the logs of its services so.
 _COMPOSE_LOG = regex(r"(?m)^([a-z][\w.-]{1,60}?(?:[-_]\d{1,2})?) {1,8}\| (?!-)(?=.*\n\1 {1,8}\| )")
 _COMPOSE_EXIT = regex(r"(?m)^([a-z][\w.-]{1,60}) exited with code \d{1,3}$")
 _MANIFEST = regex(r"(?m)^[^\S\n]{0,40}kind: (?:Pod|Deployment|Job|StatefulSet|DaemonSet)\b")
@@ -44,12 +44,12 @@ _DEVCONTAINER = regex(
 
 
 def read(text: Text) -> Facts:
-    """Return which engine started the container that the report names, and whether its manifest asks for GPUs."""
+    """Return the engine that started the reported container, and whether its manifest requests GPUs."""
     return joined(*_manifest(text), *_devcontainer(text), *_engine(text))
 
 
 def _manifest(text: Text) -> Iterator[Facts]:
-    """Yield what the manifest of a pod says; one that asks for no GPU is whole if it names its containers."""
+    """Yield the facts of a pod manifest; one without a GPU request is complete if it names its containers."""
     if "kind:" not in text.flat or "containers:" not in text.flat:
         return
     lines = "\n".join(text.lines)
@@ -81,7 +81,7 @@ def _engine(text: Text) -> Iterator[Facts]:
 
 
 def _is_compose_log(text: Text) -> bool:
-    """Return whether docker compose printed it, by the service's name before each line and after the last one."""
+    """Return whether docker compose printed it: the service's name precedes each line and the exit message."""
     lines = "\n".join(text.lines)
     services = {match[1] for match in _COMPOSE_LOG.finditer(lines)}
     return any(match[1] in services for match in _COMPOSE_EXIT.finditer(lines))

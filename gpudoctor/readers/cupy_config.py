@@ -1,4 +1,4 @@
-"""What cupy.show_config() prints, of CuPy 5 and newer: the CUDA that it was built with, runs on and calls."""
+"""Output of cupy.show_config() in CuPy 5 and newer: CUDA versions of the build, the runtime and the driver."""
 
 import contextlib
 import re
@@ -16,22 +16,22 @@ MOST_LINES = 20_000
 MOST_DEVICES = 128
 LONGEST_ERROR = 400
 
-# Keys of the table; those that other programs print as well do not show that it is CuPy's.
+# Keys of the table; those that other programs also print do not identify CuPy's table.
 _OWN_KEYS, _OTHER_KEYS = name_table("cupy_own_keys"), name_table("cupy_other_keys")
 _LIBRARIES = ("cublas", "cufft", "curand", "cusolver", "cusparse", "nvrtc")
 _DEVICE_KEY = regex(r"device (\d{1,3}) (name|compute capability|pci bus id)")
 _ERROR = regex(r"\w{0,60}(?:Error|Exception)\(")
-_LARGEST_CUDA = 40_000  # 1000 * major: ROCm codes its versions otherwise, 313700 was one
+_LARGEST_CUDA = 40_000  # 1000 * major: ROCm encodes its versions differently, for example 313700
 
 Table = Mapping[str, str]
 
 
 def read(text: Text) -> Facts:
-    """Return the facts of the last whole table in `text`."""
+    """Return the facts of the last complete table in `text`."""
     table = _table(text.lines) or _table(_split(text.flat))
     if not table:
         return {}
-    # The platform is named from CuPy 9 on; earlier only its folder shows it.
+    # CuPy 9 and newer name the platform; before that only the folder shows it.
     rocm = any("rocm" in table.get(key, "").lower() for key in ("cupy platform", "cuda root", "rocm root"))
     python, cupy = _version(table, "python"), _version(table, "cupy")
     numbers = {} if rocm else {name: _cuda(table.get(f"cuda {name} version", "")) for name in ("build", "driver")}
@@ -55,7 +55,7 @@ def read(text: Text) -> Facts:
 
 
 def _table(lines: Iterable[str]) -> Table:
-    """Return the last whole table, key in lower case → value; {} for none."""
+    """Return the last complete table, key in lower case → value; {} without a table."""
     tables: list[dict[str, str]] = [{}]
     for _, line in zip(range(MOST_LINES), lines, strict=False):
         key, colon, value = line.partition(":")
@@ -65,7 +65,9 @@ def _table(lines: Iterable[str]) -> Table:
         if key in tables[-1]:
             tables.append({})
         tables[-1].setdefault(key, value.strip())
-    whole = [table for table in tables if sum(key in _OWN_KEYS for key in table) >= 2]  # one may be chance
+    whole = [
+        table for table in tables if sum(key in _OWN_KEYS for key in table) >= 2
+    ]  # a single key may be a coincidence
     longest = max(map(len, whole), default=0)
     return next((table for table in reversed(whole) if 2 * len(table) >= longest), {})
 
@@ -77,7 +79,7 @@ def _split(flat: str) -> list[str]:
 
 
 def _runtime(table: Table, version: PackageVersion | None, rocm: bool) -> CupyRuntime:
-    # The table is printed by a CuPy that was imported.
+    # A table proves that CuPy could be imported.
     runtime = CupyRuntime(import_error="", version=version)
     if rocm:
         return runtime
@@ -98,10 +100,10 @@ def _runtime(table: Table, version: PackageVersion | None, rocm: bool) -> CupyRu
 
 
 def _calls(table: Table) -> Iterator[LibraryCall]:
-    """Yield the libraries, with the error if one cannot be loaded.
+    """Yield the libraries, with the load error if there is one.
 
-    The error of another runtime than CuPy's own copy matters only if others fail too: a CuPy whose CUDA comes with
-    wheels needs none. cuDNN, NCCL and cuTENSOR are optional.
+    An error of a runtime other than CuPy's own copy matters only if others fail too: a CuPy that takes CUDA from
+    wheels needs no other. cuDNN, NCCL and cuTENSOR are optional.
     """
     values = ((library, table.get(f"{library} version", "cudaError")) for library in _LIBRARIES)
     found = [_call(library, value) for library, value in values if "cudaError" not in value]
@@ -124,7 +126,7 @@ def _call(library: str, value: str) -> LibraryCall:
 
 
 def _device_error(table: Table) -> str | None:
-    """Return the error of CUDA itself in place of a version, "" if a device is listed."""
+    """Return the CUDA error that replaces a version, "" if a device is listed."""
     for key, value in table.items():
         if "cudaError" in value and not key.startswith(("cudnn", "nccl", "cutensor")):
             return value[:LONGEST_ERROR]
@@ -151,7 +153,7 @@ def _devices(table: Table) -> Iterator[Device]:
 
 
 def _cuda(value: str) -> CudaVersion | None:
-    """Return the version of "12040" or "12040 (linked to CuPy) / 12050 (locally installed)"; None for 0: no driver."""
+    """Return the version in "12040" or "12040 (linked to CuPy) / 12050 (locally installed)"; None for 0: no driver."""
     match = re.match(r"(\d{4,6})\b", value)
     number = int(match[1]) if match else 0
     return CudaVersion.from_number(number) if 5000 <= number < _LARGEST_CUDA else None

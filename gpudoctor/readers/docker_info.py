@@ -1,4 +1,4 @@
-"""What Docker and NVIDIA's container tools print, and the files that configure them."""
+"""Output of Docker and NVIDIA's container tools, and their configuration files."""
 
 import itertools
 import re
@@ -38,7 +38,7 @@ _KEY = regex(r"^\s*(?:-\s+)?[\"']?([\w-]{1,40})[\"']?\s*:\s*(.{0,300})$")
 
 
 def read(text: Text) -> Facts:
-    """Return what the engine, its configuration and the container's definition say."""
+    """Return the facts of the engine, its configuration and the container's definition."""
     container = Container(**{**_engine(text), **_toolkit(text), **_configuration(text)})
     facts = {"container": container} if container != Container() else {}
     return joined(facts, *_inspected(text), *_compose(text))
@@ -68,7 +68,7 @@ def _toolkit(text: Text) -> Mapping[str, Any]:
     elif _NO_CTK.search(text.flat):
         found["toolkit_installed"] = False
     listed = _LISTED.search(text.flat)
-    # `nvidia-ctk cdi list`, and what `docker info` lists since Docker 28.2
+    # `nvidia-ctk cdi list`, and `docker info` since Docker 28.2
     shown = text.flat[listed.end() : listed.end() + 8000] if listed else ""
     discovered = re.search(r"Discovered Devices: ((?:cdi: \S{1,100} ?){1,100})", text.flat)
     named = _CDI_DEVICE.findall(shown) or _CDI_DEVICE.findall(discovered[1] if discovered else "")
@@ -80,7 +80,7 @@ def _toolkit(text: Text) -> Mapping[str, Any]:
 
 
 def _configuration(text: Text) -> Mapping[str, Any]:
-    """Return whether daemon.json, containerd's or CRI-O's configuration names the NVIDIA runtime, and a CDI file."""
+    """Return whether the configuration of Docker, containerd or CRI-O names the NVIDIA runtime, and the CDI file."""
     found: dict[str, Any] = {}
     for block in _objects(text.raw):
         if any(f'"{key}"' in block for key in ("runtimes", "default-runtime", "log-driver", "data-root")):
@@ -97,7 +97,7 @@ def _configuration(text: Text) -> Mapping[str, Any]:
 
 
 def _objects(raw: str) -> Iterator[str]:
-    """Yield the JSON objects that start a line, as far as they are balanced: of daemon.json, or of docker inspect."""
+    """Yield the complete JSON objects that start a line: daemon.json, or output of `docker inspect`."""
     for match in itertools.islice(re.finditer(r"(?m)^[^\S\n]{0,8}\{", raw), MOST_OBJECTS):
         depth = 0
         for at in range(match.end() - 1, min(len(raw), match.end() + 20000)):
@@ -108,7 +108,7 @@ def _objects(raw: str) -> Iterator[str]:
 
 
 def _inspected(text: Text) -> Iterator[Facts]:
-    """Yield what `docker inspect` says: the devices that were asked for, the runtime and the shared memory."""
+    """Yield the requested devices, the runtime and the shared memory from `docker inspect`."""
     if '"HostConfig"' not in text.flat and '"DeviceRequests"' not in text.flat:
         return
     requests = re.search(r'"DeviceRequests": ?(null|\[)(.{0,400})', text.flat)
@@ -132,9 +132,9 @@ def _inspected(text: Text) -> Iterator[Facts]:
 
 
 def _compose(text: Text) -> Iterator[Facts]:
-    """Yield what a compose file says of its services, unless another service than the one with the GPU is meant.
+    """Yield the facts of a compose file's services, unless the report is about a service without the GPU.
 
-    Comments are taken off: people comment the section `deploy` out.
+    Comments are removed, because people comment the section `deploy` out.
     """
     lines = [re.sub(r"(^|\s)#.*$", "", line).rstrip() for line in text.lines]
     start = next((number for number, line in enumerate(lines) if re.match(r"\s{0,8}services:\s*$", line)), None)

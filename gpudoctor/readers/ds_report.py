@@ -18,13 +18,13 @@ _UNITS = {"B": 0, "KB": 1, "MB": 2, "GB": 3, "TB": 4}
 
 
 def read(text: Text) -> Facts:
-    """Return what the last report in the text says. Its units are powers of 1024."""
+    """Return the facts of the last report in the text. Its units are powers of 1024."""
     rows = filter(None, map(_ROW.match, whole_lines(text)))
     fields = {row[1]: row[2].strip() for row in rows}
     if not fields:
         return {}
-    told = {name.removeprefix("torch ").removesuffix(" version"): value for name, value in fields.items()}
-    facts = environment_facts({**told, "torch": fields.get("torch version")})
+    versions = {name.removeprefix("torch ").removesuffix(" version"): value for name, value in fields.items()}
+    facts = environment_facts({**versions, "torch": fields.get("torch version")})
     path = re.match(r"\['([^']{3,300})'", fields.get("torch install path", ""))
     if "torch" in facts:
         facts["torch"] = replace(facts["torch"], location=path[1] if path else None)

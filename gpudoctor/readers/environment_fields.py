@@ -1,4 +1,4 @@
-"""The values in reports of an environment: versions, answers, names of GPUs. What cannot be right is unknown."""
+"""Values in environment reports: versions, answers, GPU names. Implausible values are unknown."""
 
 import re
 from collections import defaultdict
@@ -20,7 +20,7 @@ _UNKNOWN = regex(
 _TRUE = ("true", "yes", "是")
 _FALSE = ("false", "no", "否")
 _TORCH = regex(r"v?(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:(?:a|b|rc|\.dev|\.post)\d{1,10}){0,2}(?:\+[A-Za-z0-9._-]{1,60})?)")
-# Forms that may be a whole version with its end cut off: "2.0.1+cu1", "1.1".
+# Versions whose end may be cut off: "2.0.1+cu1", "1.1".
 _CUT_TORCH = regex(r"\d+\.\d+|.*\+(?:c|cp|cu\d{0,2}|r|ro|roc|rocm[\d.]?|x|xp)|.*\+")
 _CUDA = regex(r"[vV]?(\d{1,2}\.\d{1,2})(?![\d])")
 _DRIVER = regex(r"(\d{3}\.\d{2,3}(?:\.\d{1,3})?)(?![\d.]*\d)")
@@ -34,12 +34,12 @@ _MIG = regex(r"\s*MIG \dg\.\d+gb\S*\s+Device\s+\d+:?")
 
 
 def is_unknown(value: str) -> bool:
-    """Return whether a report says with `value` that it does not know."""
+    """Return whether `value` means "unknown" in a report."""
     return not value.strip() or _UNKNOWN.fullmatch(value.strip().lower()) is not None
 
 
 def answer(value: str) -> bool | None:
-    """Return what "True", "Yes", "No: ..." says, None for anything else."""
+    """Return the truth value of "True", "Yes", "No: ...", None for anything else."""
     word = re.match(r"\w+", value.strip().lower())
     if word is None:
         return None
@@ -49,7 +49,7 @@ def answer(value: str) -> bool | None:
 def torch_version(value: str, *, may_be_cut: bool = False) -> PackageVersion | None:
     """Return PyTorch's version at the start of `value`.
 
-    may_be_cut: the text ends with `value`: what may be a part of the version is not believed.
+    may_be_cut: the text ends with `value`, so that a version which may be incomplete is unknown.
     """
     match = _TORCH.match(value.strip())
     if match is None or (value.strip()[match.end() : match.end() + 1].isalnum()):
@@ -61,14 +61,14 @@ def torch_version(value: str, *, may_be_cut: bool = False) -> PackageVersion | N
 
 
 def cuda_version(value: str) -> CudaVersion | None:
-    """Return the CUDA version at the start of `value`; not of a major version alone: the rest may be cut off."""
+    """Return the CUDA version at the start of `value`; None for a major version alone: the rest may be cut off."""
     match = _CUDA.match(value.strip())
     version = CudaVersion.parse(match[1]) if match else None
     return version if version is not None and 6 <= version.major < 30 else None
 
 
 def nvcc_version(value: str) -> CudaVersion | None:
-    """Return the CUDA version that "11.6.124", "release 11.3, V11.3.109" or "Build cuda_11.3.r11.3" says."""
+    """Return the CUDA version in "11.6.124", "release 11.3, V11.3.109" or "Build cuda_11.3.r11.3"."""
     named = re.search(r"(?:release |cuda_|\bV)(\d{1,2}\.\d{1,2})", value)
     return cuda_version(named[1] if named else value)
 
@@ -80,7 +80,7 @@ def driver_version(value: str) -> DriverVersion | None:
 
 
 def python_facts(value: str) -> Python | None:
-    """Return what "3.9.0 | packaged by conda-forge | (default, ...)" says about the interpreter."""
+    """Return the interpreter's facts in "3.9.0 | packaged by conda-forge | (default, ...)"."""
     match = _PYTHON.match(value.strip())
     if match is None or int(match[1][0]) not in (2, 3):
         return None
@@ -107,7 +107,7 @@ def gcc_version(value: str) -> tuple[int, ...] | None:
 
 
 def gpu_name(value: str) -> str | None:
-    """Return the name of an NVIDIA GPU without what surrounds it, None for another vendor's GPU or no GPU."""
+    """Return the name of an NVIDIA GPU without surrounding text; None for another vendor's GPU or no GPU."""
     name = re.sub(r"\s*\((?:UUID|arch)\b.*|,\s*[\d.]+ ?(?:MiB|MB|GB|GiB)\b.*", "", value.strip(), flags=re.IGNORECASE)
     name = " ".join(name.split()).strip("'\"`*.,; ")[:LONGEST_NAME]
     other = _OTHER_VENDOR.search(name) and not re.search(r"nvidia|geforce|quadro|tesla", name, re.IGNORECASE)
@@ -117,7 +117,7 @@ def gpu_name(value: str) -> str | None:
 
 
 def numbered_gpus(lines: Iterable[str]) -> tuple[Device, ...]:
-    """Return the GPUs of "GPU 0: NAME", "GPU 0,1: NAME (arch=7.5)", each number once; a MIG line belongs to its GPU."""
+    """Return the GPUs in "GPU 0: NAME", "GPU 0,1: NAME (arch=7.5)", each number once; a MIG line belongs to its GPU."""
     found: dict[int, Device] = {}
     last: int | None = None
     for line in lines:
@@ -139,7 +139,7 @@ def numbered_gpus(lines: Iterable[str]) -> tuple[Device, ...]:
 
 
 def named_gpus(names: Sequence[str]) -> tuple[Device, ...]:
-    """Return the GPUs of names without numbers: "2x RTX 3090" is two. A name that no table knows must say NVIDIA."""
+    """Return the GPUs for names without numbers: "2x RTX 3090" is two. Names in no table must contain NVIDIA."""
     devices: list[Device] = []
     for text in names:
         count = re.match(r"\s*(\d{1,2})\s?[xX*\u00d7]\s?", text)
@@ -154,10 +154,10 @@ def named_gpus(names: Sequence[str]) -> tuple[Device, ...]:
 def environment_facts(
     fields: Mapping[str, str | None], *, system: System | None = None, devices: tuple[Device, ...] = ()
 ) -> Facts:
-    """Return the sections that a report of an environment fills.
+    """Return the sections that an environment report fills.
 
-    fields: what it says of "torch", of "cuda" and "hip" that this was built with, whether CUDA is "available", and of
-    "python", "driver", "nvcc" and "gcc".
+    fields: values of "torch", of its build's "cuda" and "hip", of "available" (CUDA), and of "python", "driver",
+    "nvcc" and "gcc".
     """
     said = defaultdict(str, {name: value for name, value in fields.items() if value})
     driver = driver_version(said["driver"]) if system is None or system.os != "darwin" else None
@@ -176,9 +176,9 @@ def environment_facts(
 
 
 def torch_facts(version: PackageVersion | None, cuda: str | None, available: bool | None, hip: str = "") -> Facts:
-    """Return PyTorch's sections by its version, the CUDA or HIP that it names, and whether it can use CUDA.
+    """Return PyTorch's sections from its version, its CUDA or HIP version, and whether it can use CUDA.
 
-    None means that it is not said. CUDA "none" means a build without it only if the version is known.
+    None means unknown. CUDA "none" means a build without CUDA only if the version is known.
     """
     facts: Facts = {}
     rocm = re.match(r"\d+\.\d[\w.+-]{0,30}", hip)
@@ -207,7 +207,7 @@ def repeated(devices: tuple[Device, ...], count: str) -> tuple[Device, ...]:
 
 
 def whole_lines(text: Text) -> tuple[str, ...]:
-    """Return the lines without a last one in which PyTorch's version may be cut off: "torch version: 1.1"."""
+    """Return the lines without a last one that may cut off PyTorch's version: "torch version: 1.1"."""
     *lines, last = text.lines
     value = (last.split() or [""])[-1]
     unsure = "torch" in last.lower() and "cuda version" not in last.lower() and _CUT_TORCH.fullmatch(value)

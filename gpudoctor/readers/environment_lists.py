@@ -25,30 +25,30 @@ _LIBRARIES = (
 
 
 def read_accelerate(text: Text) -> Facts:
-    """Return what the last list of `accelerate env` in the text says."""
+    """Return the facts of the last list of `accelerate env` in the text."""
     lists = [items for items in environment_lists(text) if _is_of_accelerate(items)]
     return _facts(lists[-1]) if lists else {}
 
 
 def read_transformers(text: Text) -> Facts:
-    """Return what the last list of `transformers env`, `diffusers-cli env`, `trl env` or a similar command says."""
+    """Return the facts of the last list of `transformers env`, `diffusers-cli env`, `trl env` or a similar command."""
     lists = [items for items in environment_lists(text) if not _is_of_accelerate(items) and _is_environment(items)]
     return _facts(lists[-1]) if lists else {}
 
 
 def _is_of_accelerate(items: Mapping[str, str]) -> bool:
-    """Return whether the list is Accelerate's own: transformers' names Accelerate too, further down."""
+    """Return whether the list is Accelerate's: that of transformers also names Accelerate, further down."""
     return next(iter(items)) == "accelerate version" or "accelerate bash location" in items
 
 
 def _is_environment(items: Mapping[str, str]) -> bool:
-    """Return whether the list is of an environment: it names one of the libraries, or both platform and PyTorch."""
+    """Return whether the list describes an environment: it names one of the libraries, or platform and PyTorch."""
     named = any(name.split(" ")[0].startswith(_LIBRARIES) and name.endswith("version") for name in items)
     return "pytorch version" in items and (named or "asks for" in items or "platform" in items)
 
 
 def environment_lists(text: Text) -> Iterator[dict[str, str]]:
-    """Yield the lists in the text: the items' names in lower case, without "(GPU?)", and what is said of them."""
+    """Yield the lists in the text: name in lower case, without "(GPU?)" → value."""
     items: dict[str, str] = {}
     last = ""
     for line in fields.whole_lines(text):
@@ -90,14 +90,14 @@ def _facts(items: Mapping[str, str]) -> Facts:
 
 
 def _available(said: str, items: Mapping[str, str]) -> str:
-    """Return what follows the version: an answer, or the accelerator that PyTorch uses."""
+    """Return the text after the version: an answer, or the accelerator that PyTorch uses."""
     if said in ("cuda", "gpu") or items.get("pytorch accelerator", "").lower() in ("cuda", "gpu"):
         return "true"
     return "false" if "accelerator" in items.get("asks for", "") and said == "na" else said
 
 
 def _devices(items: Mapping[str, str]) -> tuple[Device, ...]:
-    """Return the GPUs named, as many of them as the list counts.
+    """Return the named GPUs, as many as the list counts.
 
     They are written "NVIDIA A100, 40960 MiB; NVIDIA T4, 15360 MiB" or "NVIDIA A100, NVIDIA A100".
     """

@@ -1,4 +1,4 @@
-"""Tables of the environment that frameworks print: OpenMMLab's, Detectron2's, Ultralytics', Lightning's and JAX's."""
+"""Environment tables that frameworks print: OpenMMLab, Detectron2, Ultralytics, Lightning and JAX."""
 
 import re
 from collections import defaultdict
@@ -44,13 +44,13 @@ _JAX_DEVICE = regex(r"^\W{0,6}device info:\s*(.{3,100}?)-(\d{1,3}), \d{1,3} loca
 
 
 def read(text: Text) -> Facts:
-    """Return what such tables in the text say."""
+    """Return the facts of such tables in the text."""
     lines = values.whole_lines(text)
     return joined(_framework_table(text, lines), _ultralytics(text, lines), _lightning(text, lines), _jax(text, lines))
 
 
 def _framework_table(text: Text, lines: Sequence[str]) -> Facts:
-    """Return the facts of the last of OpenMMLab's and Detectron2's tables."""
+    """Return the facts of the last OpenMMLab or Detectron2 table."""
     if not any(sign in text.lowered for sign in ("sys.platform", "cuda_home", "built with")):
         return {}
     first = max((number for number, line in enumerate(lines) if _FIRST_ROW.match(line)), default=0)
@@ -80,7 +80,7 @@ def _framework_table(text: Text, lines: Sequence[str]) -> Facts:
 
 
 def _config(text: Text, lines: Sequence[str]) -> Facts:
-    """Return what torch.__config__.show() says about PyTorch's build."""
+    """Return the facts of torch.__config__.show() about PyTorch's build."""
     if "pytorch built with" not in text.lowered:
         return {}
     shown = {match[1]: match[2] for match in map(_CONFIG.match, lines) if match}
@@ -91,14 +91,14 @@ def _config(text: Text, lines: Sequence[str]) -> Facts:
         facts["torch"] = Torch(installed=True, build="cuda", cuda_version=cuda, architectures=flags or None)
     cudnn = re.match(r"(\d{1,2})\.(\d)(?:\.(\d{1,2}))?(?!\d)", shown.get("CuDNN", ""))
     if cudnn:
-        # cudnnGetVersion() / 1000, its hundreds and the rest. Source: ATen/cuda/detail/CUDAHooks.cpp.
+        # cudnnGetVersion() split into thousands, hundreds and the rest. Source: ATen/cuda/detail/CUDAHooks.cpp.
         number = int(cudnn[1]) * 1000 + int(cudnn[2]) * 100 + int(cudnn[3] or 0)
         facts["torch_runtime"] = TorchRuntime(cudnn_version=number)
     return facts
 
 
 def _ultralytics(text: Text, lines: Sequence[str]) -> Facts:
-    """Return the facts of Ultralytics' banner and of its table of checks."""
+    """Return the facts of Ultralytics' banner and its table of checks."""
     facts: Facts = {}
     banners = list(_BANNER.finditer(text.flat)) if "yolo" in text.lowered or "ultralytics" in text.lowered else []
     if banners:
@@ -120,7 +120,7 @@ def _checks(fields: Mapping[str, str], lines: Sequence[str]) -> Facts:
     found = packages_of((row[1], row[2]) for row in map(_CHECKED.match, lines) if row)
     torch = next((item.version.text for item in found if item.name == "torch"), None)
     cuda, devices = fields.get("CUDA", ""), values.named_gpus([fields.get("GPU", "")])
-    # The GPU's name is from torch.cuda, and is "None" if that is not available.
+    # The GPU's name is from torch.cuda, or "None" if CUDA is not available.
     available = "true" if devices and values.cuda_version(cuda) else ""
     said = {"torch": torch, "cuda": cuda, "available": available, "python": fields.get("Python")}
     release = values.release_of(values.python_facts(fields.get("Python", "")))

@@ -7,10 +7,10 @@ from typing import Any
 
 from gpudoctor.model import Device, Environment, Symptom
 
-# Section → record (devices, messages: tuple of records; "taken_at": text). A missing section was not in the text.
+# Section → record (devices, messages: tuple of records; "taken_at": text). Sections that the text lacks are missing.
 Facts = dict[str, Any]
 
-# Fields that gather what every text adds; for the others the first text that has them wins.
+# Fields that collect the values of all texts; for the others the first text wins.
 _GATHERED = {"warnings", "kernel_messages", "xids", "packages", "distributions"}
 
 
@@ -20,7 +20,7 @@ def sections(**values: Any) -> Facts:
 
 
 def joined(*parts: Mapping[str, Any]) -> Facts:
-    """Return the facts of all parts; if several know a fact, the first wins."""
+    """Merge the facts of all parts; the first value of a fact wins."""
     result: Facts = {}
     for part in parts:
         for section, value in part.items():
@@ -42,7 +42,7 @@ def _join(first: Any, second: Any) -> Any:
 
 
 def join_records(first: Any, second: Any) -> Any:
-    """Return `first` with what only `second` knows."""
+    """Return `first`, completed with facts that only `second` has."""
     known = {}
     for field in dataclasses.fields(first):
         mine, other = getattr(first, field.name), getattr(second, field.name)
@@ -54,16 +54,16 @@ def join_records(first: Any, second: Any) -> Any:
 
 
 def _gather(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return both, of equal ones and of packages of one name the first."""
+    """Return both without duplicates; the first of several packages with one name wins."""
     seen = {getattr(item, "name", item) for item in first}
     return (*first, *(item for item in second if getattr(item, "name", item) not in seen))
 
 
 def join_devices(first: tuple[Device, ...], second: tuple[Device, ...]) -> tuple[Device, ...]:
-    """Return the devices of both texts, by their number; one that only one text lists is taken as it is.
+    """Merge the devices of both texts by number; a device that only one text lists is unchanged.
 
-    Two names of one number that do not belong together are two machines: those of `second` are left out. Where one
-    of them names a single device, which may be without its number, it is the one of that name, if there is one.
+    Different names for one number mean two machines: the devices of `second` are left out. If one text names a single
+    device, which may lack its number, it is matched by name.
     """
     if len(second) == 1 and len(first) > 1:
         second = _numbered(second[0], first)
@@ -90,7 +90,7 @@ def _join_device(first: Device | None, second: Device | None) -> Device:
 
 
 def same_product(first: str | None, second: str | None) -> bool:
-    """Return whether two names may be of one product: one may say less, and nvidia-smi cuts off long ones."""
+    """Return whether two names may be of one product: one may be shorter, and nvidia-smi cuts off long ones."""
     if not first or not second:
         return True
     return _says_less(first, second) or _says_less(second, first)

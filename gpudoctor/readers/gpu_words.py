@@ -1,4 +1,4 @@
-"""GPUs as people write of them: "RTX 2060 Super", "2080 ti", "A100", "Radeon 5700XT"."""
+"""GPU names as people write them: "RTX 2060 Super", "2080 ti", "A100", "Radeon 5700XT"."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -32,11 +32,11 @@ _AMD = regex(
     r"|Radeon (?:RX )?(?P<radeon>(?:VII|Vega ?\d{2}|\d{4})) ?(?P<second>XTX|XT|M)?|Radeon (?P<pro>Pro [VW]\d{4}X?)"
     r"|(?:Instinct )?(?P<instinct>MI\d{2,3}[AX]?))(?!\w)"
 )
-# What each product has, looked for first: most lines of a long report have none of it.
+# Parts of every product name, searched first: most lines of a long report contain none.
 _TOPICS = regex(r"[a-z]\d|\d{3}|titan|orin|xavier|jetson|radeon|rx ")
-# A program's line: that program's reader has read what it names, or it is not a device.
+# A program's line: that program's reader has read its names, or it is not about a device.
 _OUTPUT = regex(r"https?://|\|\s{2,}|/[\w.-]+/[\w.-]+/|\.whl\b|\bFile \"|==|\bsm_\d\d")
-# "with my 4090": a number that is a product if these words precede it
+# "with my 4090": a number is a product if these words precede it
 _MINE = regex(r"(?i)\b(?:on|with|using|have|got|use) (?:an?|my|one|two|single)(?: single)? $")
 
 
@@ -52,7 +52,7 @@ _GLUED = regex(r"(?i)(?<![\w.])(\d{1,2})[x\u00d7*](?=[a-z\d])|(?<=\d0)s\b")  # "
 
 
 class Named(NamedTuple):
-    """A GPU that a text names. name: as its maker writes it. labelled: it follows "GPU:". number: how many."""
+    """A GPU that a text names. name: the vendor's spelling. labelled: it follows "GPU:". number: how many."""
 
     vendor: str
     name: str
@@ -85,9 +85,9 @@ _FOLLOWS_ELSEWHERE = regex(
 
 
 def named_gpus(text: Text) -> Sequence[Named]:
-    """Return the GPUs of the machine that the text names; () if it is not sure which.
+    """Return the machine's GPUs that the text names; () if they are ambiguous.
 
-    A label ("GPU: ...") is believed. Without one all that is named must be one product.
+    A label ("GPU: ...") is trusted. Without one, all names must be of one product.
     """
     found = list(_found(text.lines))[:MOST_NAMES]
     labelled = [gpu for gpu in found if gpu.labelled]
@@ -100,10 +100,10 @@ def named_gpus(text: Text) -> Sequence[Named]:
 
 def _found(lines: Sequence[str]) -> Iterator[Named]:
     for whole in lines:
-        told = re.split(r"\w*(?:Warning|Error):", whole, maxsplit=1)[0]  # people's words precede a message
-        if len(told) > 400 or not _TOPICS.search(told.lower()) or _OUTPUT.search(told):
+        words = re.split(r"\w*(?:Warning|Error):", whole, maxsplit=1)[0]  # people's words precede a message
+        if len(words) > 400 or not _TOPICS.search(words.lower()) or _OUTPUT.search(words):
             continue
-        line = _GLUED.sub(lambda match: f"{match[1]} x " if match[1] else "", told)
+        line = _GLUED.sub(lambda match: f"{match[1]} x " if match[1] else "", words)
         label = _LABEL.match(line)
         start = label.end() if label else 0
         for match in _NVIDIA.finditer(line, start):
@@ -117,7 +117,7 @@ def _found(lines: Sequence[str]) -> Iterator[Named]:
 
 
 def _count(line: str, match: re.Match[str]) -> int:
-    """Return how many GPUs of the name the line gives."""
+    """Return how many GPUs of this name the line counts."""
     before, after = _COUNT.search(line[: match.start()]), _COUNT_AFTER.match(line, match.end())
     if before is None:
         return int(after[1]) if after is not None else 1
@@ -131,13 +131,13 @@ def _is_own(line: str, match: re.Match[str], count: int = 1) -> bool:
     return count > 1 or _BEFORE.search(before) is not None
 
 
-def _nvidia_name(match: re.Match[str], told: bool) -> str | None:
-    """Return the product's name; None if a number is alone and not `told` to be of a GPU."""
+def _nvidia_name(match: re.Match[str], labelled: bool) -> str | None:
+    """Return the product name; None for a bare number that is not `labelled` as a GPU."""
     part = match.groupdict()
     if part["number"]:
         number, ti = part["number"], bool(part["ti"])
         sure = part["line"] or ti or part["super"] or part["laptop"]
-        if not sure and not (told and len(number) == 4 and number >= "2000"):
+        if not sure and not (labelled and len(number) == 4 and number >= "2000"):
             return None
         line = (
             "GT" if (part["line"] or "").lower() == "gt" else "RTX" if len(number) == 4 and number >= "2000" else "GTX"

@@ -1,4 +1,4 @@
-"""The interpreter that a traceback, a prompt or a path shows, written so that it can be pasted."""
+"""The interpreter in a traceback, prompt or path, quoted for a shell."""
 
 import re
 from collections.abc import Iterator
@@ -12,25 +12,25 @@ _PATH = regex(
     r"(?i)(?<!\w)[\"'`]([^\"'`\n]{3,300})[\"'`]|(?<!\w)([A-Za-z]:\\[^\"<>|*?:\n]{1,200}?(?:python\.exe|site-packages)\b)"
     r"|(?<![^\s\"'`(=,<>|\[])(?<!\w['\"`])((?:[A-Za-z]:)?[\w.~+@\\/-]{3,300})"
 )
-# Of a path: the folder of the environment, and its program, or the folder of its packages.
+# Groups: the environment's folder, and its interpreter or its package folder.
 _SHOWN = regex(
     r"(?i)((?:[A-Za-z]:/|/|~/|\.{1,2}/)?(?:[\w .+@()'-]{1,60}/){0,14}?)"
     r"(?:((?:bin|Scripts)/python[\d.]{0,5}(?:\.exe)?|python\.exe)|(?:lib/python(3(?:\.\d{1,2})?)|Lib)/(?:site|dist)-packages(?:/.*)?)"
 )
 _HOME = regex(r"(?i)^(?:/home|/Users|[A-Z]:/Users)/user/")
-# Installed for all users: if an environment is shown too, the program runs in that environment.
+# Installed for all users: if the text also shows an environment, the program runs in that one.
 _SHARED = regex(r"(?i)/usr/|/Library/|/opt/homebrew/|[A-Z]:/(?:Program Files[^/]*/)?Python[\d-]*/|.*/Programs/Python/")
 _ROOT_HAS_PROGRAM = regex(r"(?i)(?:.*/envs/[^/]+|.*/(?:[\w-]*(?:conda|forge)\d?|python_embedd?ed|python[\d.-]+))/$")
 _CMD = regex(r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?)?[A-Za-z]:\\[^>\n]{0,150}>")
-# "venv at /opt/asr/venv": the folder alone.
+# "venv at /opt/asr/venv": only the folder.
 _FOLDER = regex(r"(?i)\b(?:venv|virtualenv)(?: is)?(?: at| in| under)?:? [\"'`]?((?:[A-Z]:\\|~?/)[\w.+@\\/-]{2,200}\w)")
-# What precedes the rest of a path with a blank in it.
+# The text before the second part of a path that contains a blank.
 _PATH_BEFORE = regex(r"(?:[A-Za-z]:\\|[~/])[^\s$#>\"'`]*(?: [\w']+)? $")
 _TYPED = regex(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")
 
 
 def read(text: Text) -> Facts:
-    """Return the interpreter, if the text shows one, and the system that its path is of."""
+    """Return the interpreter, if the text shows one, and the system that its path belongs to."""
     raw = text.raw[:LONGEST_SEARCHED]
     lines = [line for line in raw.splitlines() if re.search(r"(?i)python|-packages", line)]
     paths = [path for line in lines for path in _paths(line)]
@@ -52,7 +52,7 @@ def read(text: Text) -> Facts:
 
 
 def _paths(line: str) -> Iterator[str]:
-    """Yield the paths in the line; what may be the end of one with a blank in it does not count."""
+    """Yield the paths in the line, except a possible second part of a path that contains a blank."""
     for match in _PATH.finditer(line):
         if match[0].startswith(("\\\\", "//")):  # of another machine
             continue

@@ -1,4 +1,4 @@
-"""Lines of the kernel log, by dmesg or journalctl, that are about an NVIDIA GPU."""
+"""Kernel log lines about NVIDIA GPUs, from dmesg or journalctl."""
 
 import re
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from gpudoctor.readers.facts import Facts
 from gpudoctor.readers.text import Text, regex
 
 MOST_LINES = 50_000
-MOST_WRAPPED = 200  # messages whose line breaks are not those of the log
+MOST_WRAPPED = 200  # messages whose line breaks differ from the log's
 LONGEST = 300
 
-# dmesg's time of either kind, the system log's host and "kernel:", or the driver's own mark
+# dmesg's time in either format, the system log's host and "kernel:", or the driver's own prefix
 _LOGGED = regex(
     r"^\s*(?:<\d+>)?\[\s*(?:\d{1,9}\.\d{3,6}|\w{3} \w{3} +\d[\d: ]{6,20})\]|\bkernel: |\bNVRM: |\bXid \(PCI:"
 )
 _TIME = r"\[ ?\d{1,9}\.\d{3,6}\]"
 _OF_GPU = regex(r"(?i)\bnvidia|\bnouveau|\bNVRM\b|\bS?Xid\b", "nvidia|nouveau|nvrm|xid")
-# "Xid 79", "XID error 48", "Xid code: 62": as people write of what their log says
+# "Xid 79", "XID error 48", "Xid code: 62": how people quote their log
 _NAMED = regex(r"(?i)\bxid(?:s| error| code| errors| message| number)?(?: value)?(?:[ :=#]|of){1,3}(\d{1,3})\b(?!\.\d)")
 
 
@@ -35,7 +35,7 @@ def read(text: Text) -> Facts:
 
 
 def _wrapped(text: Text) -> Iterator[str]:
-    """Yield what begins with each mark of the driver, in a text whose lines were broken or joined."""
+    """Yield the text from each driver prefix on, if lines were broken or joined."""
     if "xid (" in text.lowered:
         parts = re.split(r"NVRM: (?=Xid \()", text.flat)[1:MOST_WRAPPED]
         yield from (f"NVRM: {re.split(_TIME, part[:LONGEST])[0]}" for part in parts)

@@ -1,4 +1,4 @@
-"""Failure messages in a text: which they are, what they name, and the facts that follow from them."""
+"""Failure messages in a text, what they name, and the facts that follow from them."""
 
 import functools
 import re
@@ -23,9 +23,9 @@ _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,80}(?:Error|Exceptio
 
 
 def read(text: Text) -> Facts:
-    """Return the symptoms in `text`, and the facts that they give."""
+    """Return the symptoms in `text` and the facts that follow from them."""
     found = recognise(text.flat, source=text.name)
-    messages = [item for item in found if not item.row.id.startswith(WORDS)]  # mere words explain no error
+    messages = [item for item in found if not item.row.id.startswith(WORDS)]  # people's words do not explain an error
     unknown = _unknown_error(text, messages)
     return {
         **joined(*(_facts(row, symptom) for row, symptom in found)),
@@ -39,7 +39,7 @@ def _unknown_error(text: Text, known: Sequence[Recognised]) -> Iterator[Symptom]
     errors = [n for n in range(starts[-1], len(text.lines)) if _ERROR.match(text.lines[n])] if starts else []
     if not errors:
         return
-    # The words of an error go on in the lines after it.
+    # An error message may continue on the next lines.
     shown = " ".join(" ".join(text.lines[errors[-1] : errors[-1] + LINES_OF_AN_ERROR]).split())[:LONGEST_TEXT]
     first = " ".join(text.lines[errors[-1]].split())[:LONGEST_TEXT]
     rows = {item.row.id for item in known}
@@ -48,7 +48,7 @@ def _unknown_error(text: Text, known: Sequence[Recognised]) -> Iterator[Symptom]
 
 
 def _facts(row: FailureMessage, symptom: Symptom) -> Facts:
-    """Return the sections that the symptom fills. A fact whose name the symptom leaves out is not given."""
+    """Return the sections that the symptom fills, without facts whose value the symptom does not name."""
     fields: dict[str, dict[str, Any]] = {}
     for path, template in row.gives.items():
         value = _filled(template, {**symptom.names, "text": symptom.text})
@@ -59,7 +59,7 @@ def _facts(row: FailureMessage, symptom: Symptom) -> Facts:
 
 
 def _is_valid(section: str, field: str, value: Any) -> bool:
-    """Return whether the fact can have this value: a text may write "driver version 0.00"."""
+    """Return whether the fact can have this value: a text may say "driver version 0.00"."""
     try:
         _section(section, {field: value})
     except ValueError:
@@ -75,7 +75,7 @@ def _filled(template: Any, names: Mapping[str, str]) -> Any:
 
 
 def _section(section: str, values: Mapping[str, Any]) -> Any:
-    """Return the section with these fields, each read as its type asks."""
+    """Return the section with these fields, each parsed by its type."""
     kind = Device if section == "devices" else typing.get_args(_field_types(Snapshot)[section])[0]
     if section == "environment":
         return from_json(kind, {"variables": dict(values)})
@@ -85,7 +85,7 @@ def _section(section: str, values: Mapping[str, Any]) -> Any:
 
 
 def _as(name: str, hint: Any, value: Any) -> Any:
-    """Return the value as its field takes it: a text for several is one of them, a list of words is split."""
+    """Return the value in the type of its field: a single text becomes a tuple, a list of words is split."""
     choices = typing.get_args(hint) or (hint,)
     if isinstance(value, str) and any(typing.get_origin(choice) is tuple for choice in choices):
         return re.split(r"[\s,]+", value.strip()) if name in _LISTS_OF_WORDS else [value]

@@ -31,7 +31,7 @@ _GPUSTAT = regex(
 _GPUSTAT_HEAD = regex(
     r"^\S{1,80} .{0,10}\w{3} \w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4} {1,4}(?P<driver>\d{2,4}(?:\.\d{1,4}){1,2})$"
 )
-# "GPU0  X  NV12  SYS": a row has the GPU's own place, X, and how each of the others is reached.
+# "GPU0  X  NV12  SYS": X marks the GPU itself; the other columns say how each other GPU is connected.
 _TOPOLOGY = regex(r"\s{0,8}GPU(\d{1,3})((?: +(?:X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC|C2C)\b){1,64})")
 
 
@@ -70,7 +70,7 @@ def read_gpustat(text: Text) -> Facts:
 
 
 def _matrix_devices(text: Text) -> tuple[Device, ...]:
-    """Return the devices of the matrix of `topo -m`, of which it shows only the number."""
+    """Return the devices in the matrix of `topo -m`, which shows only their numbers."""
     if "cpu affinity" not in text.lowered:
         return ()
     numbers = {int(match[1]) for match in map(_TOPOLOGY.match, text.lines) if match and "X" in match[2].split()}
@@ -92,7 +92,7 @@ def _listed(flat: str) -> tuple[Device, ...]:
 
 
 def _rows(lines: Sequence[str]) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Yield the number and the fields of each row. The header names them; if there is none, the command does."""
+    """Yield the number and the fields of each row. The header names the fields; without a header, the command does."""
     columns: Sequence[str] = ()
     count = 0
     for line in lines:
@@ -110,7 +110,7 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[int, Mapping[str, str]]]:
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    """Return whether the cells name fields, and at least one is a GPU's field without another meaning."""
+    """Return whether the cells name fields, at least one of which can only be a GPU's field."""
     if len(cells) > 200 or not all(_COLUMN.match(cell) for cell in cells):
         return False
     names = {cell.partition(" ")[0] for cell in cells}
@@ -139,7 +139,7 @@ def _device(number: int, row: Mapping[str, str]) -> Device:
 
 
 def _reasons(row: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the active reasons for lowered clocks, None if the row has no field of them."""
+    """Return the active throttle reasons; None if the row has no such field."""
     cells = {
         name.partition(".")[2]: cell
         for name, cell in row.items()
@@ -159,7 +159,7 @@ def _read(read_cell: Callable[[str], Any], cell: str | None) -> Any:
 
 
 _COLUMNS = name_table("query_gpu")  # field of the device → fields of --query-gpu
-# How each is read, as in the XML of nvidia-smi.
+# How each value is read, as in nvidia-smi's XML.
 _READ_CELL: Mapping[str, Callable[[str], Any]] = {
     **{field: read_cell for field, (read_cell, *_) in FIELDS.items()},
     "compute_capability": ComputeCapability.parse,

@@ -1,4 +1,4 @@
-"""The list that `nvidia-smi -q` prints, whole or a selection (`-d`), of every age; and the XML of `-q -x`."""
+"""The list that `nvidia-smi -q` prints, complete or selected with `-d`, of any release; and the XML of `-q -x`."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ _TIME = regex(
 )
 _BEGIN, _END = "<nvidia_smi_log", "</nvidia_smi_log>"
 
-# Sections, as the list titles them (lower case), with the name in the XML, whose parser reads the rest.
+# Section titles in the list (lower case) → names in the XML, whose parser reads the rest.
 _SECTIONS = name_table("smi_sections")
-# Values whose name in the XML is another one: "section/name", in lower case, the section as in the XML.
+# Values with another name in the XML: "section/name" in lower case, the section as in the XML.
 _VALUES, _OF_DRIVER = name_table("smi_values"), name_table("smi_driver")
 _REASONS = {"idle": "gpu_idle", "sw power capping": "sw_power_cap"}
 
 
 def read(text: Text) -> Facts:
-    """Return what the last such list in the text says."""
+    """Return the facts of the last such list in the text."""
     logs = [read_log(_tree(lines)) for lines in _logs(text.lines)]
-    told = [log for log in logs if log.driver_version or any(_is_told(device) for device in log.devices)]
-    if not told:
+    with_facts = [log for log in logs if log.driver_version or any(_has_facts(device) for device in log.devices)]
+    if not with_facts:
         return {}
-    last = next((log for log in reversed(told) if log.devices), told[-1])
-    version = last.driver_version or next((log.driver_version for log in told if log.driver_version), None)
+    last = next((log for log in reversed(with_facts) if log.devices), with_facts[-1])
+    version = last.driver_version or next((log.driver_version for log in with_facts if log.driver_version), None)
     return sections(
         driver=Driver(installed=True, version=version, cuda_version=last.cuda_version, nvml_code=0),
-        devices=tuple(filter(_is_told, last.devices)),
+        devices=tuple(filter(_has_facts, last.devices)),
         taken_at=time_of(text.flat),
     )
 
 
 def read_xml(text: Text) -> Facts:
-    """Return what the last log in the text says. What cannot be read as XML is passed over."""
+    """Return the facts of the last log in the text. Anything that is not valid XML is skipped."""
     for log in _xml_logs(text):
         if log.driver_version is not None or log.devices:
             driver = Driver(installed=True, version=log.driver_version, cuda_version=log.cuda_version, nvml_code=0)
@@ -62,7 +62,7 @@ def read_xml(text: Text) -> Facts:
 def _xml_logs(text: Text) -> Iterator[SmiReport]:
     """Yield the last log as it is in the text, and then without the quote marks around its lines.
 
-    The declarations before the root, and with them all entities, are left out.
+    The declarations before the root are left out, and all entities with them.
     """
     for raw in (text.raw, "\n".join(text.lines)):
         _, found, rest = raw.rpartition(_BEGIN)
@@ -74,7 +74,7 @@ def _xml_logs(text: Text) -> Iterator[SmiReport]:
                 continue
 
 
-def _is_told(device: Device) -> bool:
+def _has_facts(device: Device) -> bool:
     return device != Device(nvml_index=device.nvml_index)
 
 
@@ -156,9 +156,9 @@ def _add(parent: Element, names: Sequence[str], value: str) -> None:
 
 
 def time_of(flat: str) -> str | None:
-    """Return the time above the last table or list of the text, which names no time zone, as if it were UTC.
+    """Return the time above the last table or list, read as UTC because it names no time zone.
 
-    nvidia-smi prints when it was called: "Fri Sep  2 21:54:31 2022".
+    nvidia-smi prints the time of its call: "Fri Sep  2 21:54:31 2022".
     """
     found = [match.groupdict() for match in _TIME.finditer(flat)]
     for last in reversed(found):

@@ -1,4 +1,4 @@
-"""The table that `nvidia-smi` prints, of every width since R331, however the paste has broken its lines."""
+"""The table that `nvidia-smi` prints, in every layout since R331, even with line breaks added by pasting."""
 
 import re
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from gpudoctor.readers.facts import Facts, sections
 from gpudoctor.readers.nvidia_smi_query import time_of
 from gpudoctor.readers.text import Text, regex
 
-MOST_CHARACTERS = 2**20  # of the part of a text with tables in it
+MOST_CHARACTERS = 2**20  # of the part of a text that contains tables
 FURTHEST_BRANCH = 10  # numbers between the Linux and the Windows name of one release: R470 and 477
 LONGEST_ROW = 700  # characters from one GPU to the next; a table has two or three lines of 90 for each
 
-# Frames of the table, and the marks of bold text and of a quotation. A row reads the same with and without them.
+# Table frames, and the marks of bold text and quotations. A row means the same with and without them.
 _FRAMES = regex(r"[|│┃*]|\+?[-=]{4,}[-=+]*|(?<!\S)>(?!\S)")
 _DRIVER = r"(?P<driver>\d{2,4}(?:\.\d{1,4}){1,3})"
 _HEADER = regex(
@@ -43,7 +43,7 @@ _MEMORY = regex(r"(?<!\S)(\d{1,9}) ?Mi?B ?/ ?(\d{1,9}) ?Mi?B(?!\S)")
 _USE = regex(r"(?<!\S)(?:(\d{1,3}) ?%|N/A|ERR!) (Default|E\. ?Process|E\. ?Thread|Exclusive\w{0,12}|Prohibited)(?!\w)")
 _MIG = regex(r"(?<!\S)(?:Default|E\. ?Process|E\. ?Thread|Exclusive\w{0,12}|Prohibited) (Enabled|Disabled)\b")
 _UNREADABLE = regex(r"ERR!(?: ?/ ?(?:ERR!|N/A|\d{1,5}W))?")
-SINGLE_READING = 1  # the fan of a water-cooled card or the power of a laptop may be unreadable in good health
+SINGLE_READING = 1  # a water-cooled card has no readable fan and a laptop no readable power, without any fault
 
 _PROCESS = regex(
     r"(?<!\S)(\d{1,3}) (?:(?:N/A|\d{1,2}) (?:N/A|\d{1,2}) )?(\d{1,9}) (?:C\+G|M\+C|C|G) "
@@ -61,7 +61,7 @@ class _Table(NamedTuple):
 
 
 def read(text: Text) -> Facts:
-    """Return what the last table with GPUs says."""
+    """Return the facts of the last table with GPUs."""
     flat = " ".join(_FRAMES.sub(" ", text.flat[:MOST_CHARACTERS]).split())
     tables = [_table(part) for part in _parts(flat)]
     chosen = next((table for table in reversed(tables) if table.devices), tables[-1])
@@ -77,7 +77,7 @@ def read(text: Text) -> Facts:
 
 
 def _parts(flat: str) -> list[str]:
-    """Return the text cut at each header; what precedes the first one is a part too."""
+    """Return the text split at each header; the first part is the text above the first header."""
     starts = [match.start() for match in _HEADER.finditer(flat)][:64]
     edges = [0, *starts, len(flat)]
     return [flat[begin:end] for begin, end in pairwise(edges) if end > begin] or [flat]
@@ -87,12 +87,11 @@ def _table(part: str) -> _Table:
     header = _HEADER.match(part)
     rows = list(_rows(part))
     devices = {device.nvml_index: device for device in rows}
-    told = _told(part, tuple(devices[index] for index in sorted(devices)))
-    return _Table(header, part, told)
+    return _Table(header, part, _completed(part, tuple(devices[index] for index in sorted(devices))))
 
 
 def _rows(part: str) -> Iterator[Device]:
-    """Yield the device of each pair of lines. A line without a bus address counts only if a reading follows."""
+    """Yield the device of each pair of lines. A line without a bus address counts only if readings follow."""
     matches = list(islice(_ROW.finditer(part), nvidia_smi_xml.MAXIMUM_DEVICES))
     for number, match in enumerate(matches):
         end = matches[number + 1].start() if number + 1 < len(matches) else len(part)
@@ -131,15 +130,15 @@ def _number(match: re.Match[str] | None) -> int | None:
 
 
 def _error(row: str) -> str:
-    """Return why the device cannot be reached: "ERR!" if several of its values could not be read."""
+    """Return why the device does not answer: "ERR!" if several of its values could not be read."""
     lost = next((words for words in nvidia_smi_xml.UNREACHABLE if words in row), "")
     return lost or ("ERR!" if len(_UNREADABLE.findall(row)) > SINGLE_READING else "")
 
 
-def _told(part: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
-    """Return the devices with what the tables of MIG devices and processes say about them."""
+def _completed(part: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
+    """Return the devices, completed from the tables of MIG devices and processes."""
     processes = _processes(part)
-    # A table of processes that is empty says so; one that lists some may be cut off before those of another device.
+    # An empty process table says so; one with rows may be cut off before the rows of another device.
     others = () if processes == {} else None
     listed = part.partition("MIG devices:")[2]
     none = "No MIG devices found" in listed
@@ -154,7 +153,7 @@ def _told(part: str, devices: tuple[Device, ...]) -> tuple[Device, ...]:
 
 
 def _processes(part: str) -> dict[int, tuple[DeviceProcess, ...]] | None:
-    """Return the processes by device; {} if the table says that there is none, None if there is not a table."""
+    """Return the processes by device; {} if the table says that there are none, None without a table."""
     _, found, listed = part.partition("Processes:")
     by_device: dict[int, tuple[DeviceProcess, ...]] = {}
     for match in _PROCESS.finditer(listed[:50_000]):
@@ -165,7 +164,7 @@ def _processes(part: str) -> dict[int, tuple[DeviceProcess, ...]] | None:
 
 
 def _driver(found: re.Match[str] | None, text: Text) -> Driver:
-    """Return the driver. A text with NVML's failure in it does not say that NVML works."""
+    """Return the driver. In a text that contains an NVML failure, NVML is not assumed to work."""
     version = found["driver"] if found else None
     cuda = found["cuda"] if found and found["cuda"] and found["cuda"][0].isdigit() else None
     return Driver(
@@ -177,8 +176,8 @@ def _driver(found: re.Match[str] | None, text: Text) -> Driver:
 
 
 def _system(table: _Table) -> System | None:
-    """Return the operating system: only Windows has driver models, only WSL has the Windows driver's version below
-    another of nvidia-smi."""
+    """Return the operating system: only Windows has driver models, and only on WSL do the versions of nvidia-smi and
+    the driver differ."""
     header = table.header
     if re.search(r"Driver-Model|TCC/WDDM| (?:WDDM|TCC|MCDM) [0-9A-F]{4,8}:", table.text):
         return System(os="windows")
@@ -188,6 +187,6 @@ def _system(table: _Table) -> System | None:
 
 
 def _of_one_branch(smi: str, driver: str) -> bool:
-    """Return whether these are the two names of one release: Windows counts "537.13" where Linux has "535.104.05"."""
+    """Return whether these are the Windows and Linux names of one release, such as "537.13" and "535.104.05"."""
     (branch, *rest), own = driver.split("."), smi.partition(".")[0]
     return len(rest) == 1 and 0 <= int(branch) - int(own) <= FURTHEST_BRANCH

@@ -1,4 +1,4 @@
-"""What a list of installed packages says about the Python environment, PyTorch and CuPy."""
+"""Facts about the Python environment, PyTorch and CuPy from a list of installed packages."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
 
 
 def bears_on_gpus(name: str) -> bool:
-    """Return whether a distribution is one of those that a probe of the environment keeps."""
+    """Return whether the probe of the environment keeps this distribution."""
     return normalise(name).startswith(DISTRIBUTIONS)
 
 
@@ -26,14 +26,14 @@ def package(name: str, version: str, installer: str = "", location: str = "") ->
 
 
 def packages_of(pairs: Iterable[tuple[str, str]]) -> list[Package]:
-    """Return the packages, of names and versions, that bear on GPUs."""
+    """Return the packages that matter for GPUs."""
     return [package(name, version) for name, version in pairs if bears_on_gpus(name)]
 
 
 def package_facts(found: Sequence[Package], *, whole: Iterable[str] = (), complete: bool = False) -> Facts:
-    """Return the sections that installed packages give; of two of one name the last counts.
+    """Return the sections that installed packages fill; the last of two packages with one name wins.
 
-    whole: names of everything in a list that leaves nothing out between them. complete: there is such a list.
+    whole: all names in a list without gaps. complete: there is such a list.
     """
     packages = tuple({item.name: item for item in found}.values())[:MOST_PACKAGES]
     facts: Facts = {"python": Python(packages=packages)} if packages or complete else {}
@@ -64,7 +64,7 @@ def _cupy(packages: Sequence[Package], complete: bool) -> Cupy | None:
 
 
 def _platform(cupy: Package) -> str | None:
-    """Return what it is for, by its name; conda's and a build from source are both named "cupy"."""
+    """Return the platform that its name implies; conda's package and a source build are both named "cupy"."""
     if "rocm" in cupy.name or cupy.name == "amd-cupy":
         return "rocm"
     if cupy.name != "cupy":

@@ -34,7 +34,7 @@ _INXI = regex(r"\bDevice-\d: (NVIDIA .{2,100}?) (?:vendor: .{1,60}? )?driver: ()
 
 
 def read_pci(text: Text) -> Iterator[Facts]:
-    """Yield the GPUs on the PCI bus. A list that may leave out an NVIDIA GPU says nothing without one."""
+    """Yield the GPUs on the PCI bus. A list without an NVIDIA GPU counts only if it would show one."""
     found = [*_rows(text.lines), *_others(text)]
     unique = tuple({gpu.address or gpu.name: gpu for gpu in reversed(found)}.values())[::-1][:64]
     if any(gpu.vendor == "nvidia" for gpu in unique) or (unique and _is_whole(text)):
@@ -66,7 +66,7 @@ def _device_id(text: str) -> str:
 
 
 def _product(text: str, vendor: str) -> str:
-    """Return the name of the product: what is in the last brackets without ids and vendor."""
+    """Return the product name: the last brackets without ids and vendor."""
     plain = _IDS.sub("", text)
     shown = re.findall(r"\[([^\[\]]{2,100})\]", plain)
     name = next((name for name in reversed(shown) if not re.fullmatch(r"AMD(?:/ATI)?|rev \w\w", name)), "")
@@ -93,14 +93,14 @@ def _others(text: Text) -> Iterator[PciGpu]:
 
 
 def _is_whole(text: Text) -> bool:
-    """Return whether an NVIDIA GPU would be in the list: it is the whole bus, or was filtered by "nvidia" or "3D"."""
+    """Return whether the list would show an NVIDIA GPU: it is the whole bus, or was filtered by "nvidia" or "3D"."""
     others = sum(bool(row) and not _DISPLAY.match(row[3]) for row in map(_ROW.match, text.lines) if row)
     filtered = [match[1].lower() for match in map(_COMMAND.match, text.lines) if match]
     return others >= 5 or any("nvidia" in words or "3d" in words for words in filtered)
 
 
 def _is_of_a_virtual_machine(text: Text) -> bool:
-    """Return whether it is the whole bus, and its only displays are those that a hypervisor emulates."""
+    """Return whether the list is the whole bus, and all its displays are emulated by a hypervisor."""
     displays = [row[5] for row in map(_ROW.match, text.lines) if row and _DISPLAY.match(row[3])]
     return bool(displays) and all(map(_EMULATED.search, displays)) and _is_whole(text)
 
@@ -108,7 +108,7 @@ def _is_of_a_virtual_machine(text: Text) -> bool:
 def _answered_nothing(lines: Sequence[str]) -> bool:
     """Return whether `lspci | grep -i nvidia` printed nothing: the next line is not a row.
 
-    A text that ends there may be cut.
+    A text that ends there may be cut off.
     """
     for number, line in enumerate(lines):
         command = _COMMAND.match(line)

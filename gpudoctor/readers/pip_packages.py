@@ -24,7 +24,7 @@ _KNOWN = regex(
 )
 _PINNED = regex(rf"^\s*([-+~*•]\s+)?({NAME})(?:\[[\w,.-]{{1,80}}\])?={{2,3}}({VERSION})$", "==")
 _DIRECT = regex(rf"^\s*({NAME})\s@\s\S+/{NAME}-(\d[\w.!+%]{{0,80}})-[\w.-]{{5,80}}\.whl(?:#\S*)?$", ".whl")
-# What an installed environment's list never contains, but a requirements file does.
+# Only a requirements file contains these, never a list of installed packages.
 _WISH = regex(
     rf"^\s*(?:-r\s|-c\s|-i\s|--(?:extra-)?index-url|--find-links|{NAME}(?:\[[\w,.-]{{1,80}}\])?\s*(?:[<>]=?|~=|!=)\s*\d"
     rf"|{NAME}==\S+\s*(?:;|--hash|\\$|#)|{NAME}\s*==\s+\d)"
@@ -48,7 +48,7 @@ _PLATFORMS = name_table("wheel_platforms")
 
 
 def read(text: Text) -> Facts:
-    """Return the packages that bear on GPUs, and what follows from their being there."""
+    """Return the packages that matter for GPUs, and the facts that follow from them."""
     tables = list(_tables(text.lines))
     rows = ((row[1], row[2], row[3] or "") for table in tables for row in table if bears_on_gpus(row[1]))
     found = [package(name, version, location=_folder(rest)) for name, version, rest in rows]
@@ -60,7 +60,7 @@ def read(text: Text) -> Facts:
         found += [] if wanted else list(_loose(block))
     found += _shown(text.lines)
     found += packages_of((match[1], match[2]) for match in _OBJECT.finditer(text.flat))
-    found = [*_downloaded(text), *found, *_told(text)]
+    found = [*_downloaded(text), *found, *_from_messages(text)]
     gone = _gone(text)
     found = [item for item in found if (item.name, item.version.text) not in gone]
     listed = ([row[1] for row in table] for table in reversed(tables))
@@ -71,7 +71,7 @@ def read(text: Text) -> Facts:
 
 
 def _tables(lines: Sequence[str]) -> Iterator[list[re.Match[str]]]:
-    """Yield the rows of each table with pip's header, up to the first line that is not one."""
+    """Yield the rows of each table with pip's header, up to the first line that is not a row."""
     for start, line in enumerate(lines[:-1]):
         if _HEADER.match(line):
             first = start + (2 if _RULE.match(lines[start + 1]) else 1)
@@ -79,13 +79,13 @@ def _tables(lines: Sequence[str]) -> Iterator[list[re.Match[str]]]:
 
 
 def _folder(rest: str) -> str:
-    """Return the folder in the third column; `pip list -v` has the installer after it."""
+    """Return the folder in the third column; `pip list -v` prints the installer after it."""
     match = re.match(r"(/\S{1,300}|[A-Za-z]:\\[^\n]{1,300}?)(?:\s{1,40}\w{2,12})?$", rest)
     return match[1].strip() if match else ""
 
 
 def _is_whole(names: Sequence[str]) -> bool:
-    """Return whether a list in pip's order runs from before "cupy" to after "torch" without a gap."""
+    """Return whether the list, in pip's order, is complete from before "cupy" to after "torch"."""
     plain = [normalise(name) for name in names]
     return (
         len(plain) >= FEWEST_OF_A_WHOLE_LIST
@@ -96,7 +96,7 @@ def _is_whole(names: Sequence[str]) -> bool:
 
 
 def _wishes(block: Sequence[str], source: str) -> list[Requirement]:
-    """Return what the lines ask for, if they are a requirements file: a list of wishes, not of what is installed."""
+    """Return the requirements, if the lines are a requirements file and not a list of installed packages."""
     pinned = sum(bool(_PINNED.match(line)) for line in block)
     wishing = sum(bool(_WISH.match(line)) for line in block)
     titled = any(_WISH_TITLE.search(line) and not _PINNED.match(line) for line in block[:2])
@@ -108,7 +108,7 @@ def _wishes(block: Sequence[str], source: str) -> list[Requirement]:
 
 
 def _loose(block: Sequence[str]) -> Iterator[Package]:
-    """Yield the packages of single lines: `pip freeze`, a part of `pip list`, changes by uv."""
+    """Yield packages from single lines: `pip freeze`, a part of `pip list`, uv's changes."""
     changes = any(line.lstrip().startswith("+ ") and _PINNED.match(line) for line in block)
     for line in block:
         pinned = _PINNED.match(line)
@@ -126,7 +126,7 @@ def _loose(block: Sequence[str]) -> Iterator[Package]:
 
 
 def _is_version(text: str) -> bool:
-    """Return whether it is a package's version: "2.1.2", and neither "12345" nor "3D"."""
+    """Return whether the text is a package version: "2.1.2", but not "12345" or "3D"."""
     return re.match(r"\d{1,4}(?:\.\d+)+|20\d{6}", text) is not None
 
 
@@ -144,7 +144,7 @@ def _shown(lines: Sequence[str]) -> Iterator[Package]:
         fields.setdefault(match[1], match[2].strip())
 
 
-def _told(text: Text) -> Iterator[Package]:
+def _from_messages(text: Text) -> Iterator[Package]:
     for match in _SATISFIED.finditer(text.flat):
         if bears_on_gpus(match[1]):
             yield package(match[1], match[3], location=match[2] or "")
@@ -170,7 +170,7 @@ def _downloaded(text: Text) -> Iterator[Package]:
 
 
 def _platform(text: Text) -> Facts:
-    """Return what the tags of the wheel that pip chose say: Python, system and processor."""
+    """Return Python version, system and processor from the tags of the wheel that pip chose."""
     facts: Facts = {}
     for match in _WHEEL.finditer(text.flat):
         if "is not a supported wheel" in text.flat[match.end() : match.end() + 40] or match[0].startswith("pip"):

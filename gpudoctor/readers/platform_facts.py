@@ -1,4 +1,4 @@
-"""The names by which reports call an operating system: Python's platform string, and the name of a distribution."""
+"""Operating system names in reports: Python's platform string and distribution names."""
 
 import re
 from dataclasses import replace
@@ -14,15 +14,15 @@ _MACHINES = r"x86_64|aarch64|ppc64le|armv[78]l|i686|s390x|riscv64"
 _LINUX = regex(rf"Linux-([\w.+~-]{{1,80}}?)-({_MACHINES})(?:-with-([\w.-]{{1,60}}))?")
 _WINDOWS = regex(r"Windows-(?:\w{1,10}|\d{4}Server)-\d{1,2}\.\d")
 _MAC = regex(r"(?:macOS|Darwin)-[\d.]{1,12}-(arm64|x86_64)")
-# Up to Python 3.8 the platform string has the oldest glibc that the interpreter asks for, not the one that is there.
+# Before Python 3.8 the platform string has the oldest glibc that the interpreter needs, not the installed one.
 # Source: https://bugs.python.org/issue35389 and Lib/platform.py of CPython 3.8.
 _FIRST_RIGHT_GLIBC = (3, 9)
 
 
 def platform_facts(text: str, python: tuple[int, ...] = ()) -> System | None:
-    """Return what Python's platform string says, None if `text` has none.
+    """Return the system in Python's platform string; None if `text` has none.
 
-    python: release of the Python that gave it; without one that is new enough its glibc is not believed.
+    python: release of the Python that printed it; its glibc counts only if that is new enough.
     """
     linux = _LINUX.search(text)
     if linux:
@@ -42,7 +42,7 @@ def wsl_of_kernel(kernel: str) -> int:
 
 
 def _with_libc(system: System, libc: str, python: tuple[int, ...]) -> System:
-    """Return the system with what follows "with": the C library, up to Python 3.7 the distribution."""
+    """Return the system completed from the part after "with": the C library, or the distribution up to Python 3.7."""
     glibc = re.fullmatch(r"glibc(\d\.\d{1,3})", libc)
     if glibc:
         return replace(system, glibc=glibc[1]) if python[:2] >= _FIRST_RIGHT_GLIBC else system
@@ -54,7 +54,7 @@ def _with_libc(system: System, libc: str, python: tuple[int, ...]) -> System:
 
 
 def distribution_facts(text: str) -> System | None:
-    """Return what the name of an operating system says: "Ubuntu 20.04.5 LTS (x86_64)", "Microsoft Windows 11 Pro"."""
+    """Return the system for a name: "Ubuntu 20.04.5 LTS (x86_64)", "Microsoft Windows 11 Pro"."""
     name = re.sub(rf"\s*\((?:{_MACHINES}|arm64|[\d.]+ ?64[^()]{{0,8}})\)\s*$", "", text).strip()[:100]
     machine = re.search(rf"\(({_MACHINES}|arm64)\)\s*$", text)
     system = System(machine=machine[1] if machine else None)
@@ -77,6 +77,6 @@ def distribution_facts(text: str) -> System | None:
 
 
 def _version(distribution: str, version: str) -> str:
-    """Return the version as VERSION_ID has it: "7" for CentOS 7.9.2009, "20.04" for Ubuntu 20.04.6."""
+    """Return the version in the form of VERSION_ID: "7" for CentOS 7.9.2009, "20.04" for Ubuntu 20.04.6."""
     numbers = {"ubuntu": 2, "debian": 1, "centos": 1}.get(distribution)
     return ".".join(version.split(".")[:numbers])

@@ -1,4 +1,4 @@
-"""What people write in words: the system, the GPU and the versions they have. The least reliable of all."""
+"""Plain sentences about the system, the GPU and versions: the least reliable source."""
 
 import functools
 import re
@@ -17,7 +17,7 @@ MOST_LINES = 4000  # a longer text is a log
 LONGEST_LINE = 4000  # characters; a paragraph is a line
 
 _MARK = r"[\"'*_`]{0,3}"
-# What each of the expressions below needs, looked for first: most lines of a long report have none of it.
+# Words that the expressions below need, searched first: most lines of a long report contain none.
 _TOPICS = (
     *("driver", "cuda", "nvcc", "torch", "python", "gcc", "g++", "nvidia", "intel", "gfx", "+c", "is_available", "nv1"),
     *("win", "w1", "mac", "os", "apple", "m1", "m2", "m3", "m4", "m5", "wsl", "linux"),
@@ -31,7 +31,7 @@ _OUTPUT = regex(
     r"^\s*File \"|Traceback|\w(?:Error|Warning|Exception)\b|\|\s{2,}|^\s+at |\[pip3?\]|\[conda\]"
     r"|NVIDIA-SMI \d|==\d.*==\d|\bNVRM:|^\s*(?:FROM|RUN|COPY|ENV|ARG)\s"
 )
-# What is not a statement within one: addresses, paths, and commands with what they ask for.
+# Parts of a sentence that state nothing: addresses, paths, and commands with their arguments.
 _TYPED = regex(
     r"(?i)https?://\S+|\S*\.whl\b|(?<![\w/.:])/[\w.-]+/\S*"
     r"|\b(?:pip3?|conda|mamba|apt(?:-get)?|docker) (?:install|run|pull)\b"
@@ -49,7 +49,7 @@ _WINDOWS = regex(
     r"|\b(?:on|under|using|with) (?:native )?Windows\b(?![\\/-]| (?:Subsystem|Terminal|side|host))",
     "win|w1",
 )
-# "(venv) PS C:\work> python app.py": the Python of Windows, whatever else runs in WSL there.
+# "(venv) PS C:\work> python app.py": Windows' Python, even if other programs run in WSL.
 _WINDOWS_PROMPT = regex(
     r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?){0,2}(?:PS )?[A-Za-z]:\\[^>\n]{0,150}>"
     r"[^\S\n]{0,3}(?:python|py|pip|conda|uv)\b"
@@ -68,7 +68,7 @@ _APPLE = regex(r"(?i)\b(?:Apple )?M[1-5](?: (?:Pro|Max|Ultra))?\b|Apple Silicon"
 _APPLE_NAMED = regex(rf"(?im){_LABEL}(?:(?:CPU|GPU|Chip|Processor|Hardware)[: ]{{1,3}})?Apple (?:M[1-5]\b|Silicon)")
 _APPLE_CHIP = regex(r"\bM[1-5] (?:Pro|Max|Ultra)\b", "Pro|Max|Ultra")
 _OTHER_SYSTEM = regex(r"(?i)\bdual[- ]?boot\w{0,3}(?: (?:with|alongside|next to|and|of))? \w{1,10}(?: \d{1,2})?")
-# The branch alone: "nvidia driver 390".
+# Only the branch: "nvidia driver 390".
 _DRIVER_BRANCH = regex(
     r"(?i)\bnvidia[ -]drivers?(?: version)?[ :=]{1,3}(3[0-9]{2}|4[0-9]{2}|5[0-9]{2}|6[0-4]\d)\b(?!\.?\d)", "nvidia"
 )
@@ -105,8 +105,8 @@ _TORCH = regex(
     r"(?: ?\+ ?(?:cu\d{2,3}|cpu|rocm[\d.]{1,6})|[ (]{1,2}cu\d{3}\b)?)"
     r"(?![\w.]*\d)"
 )
-# A version from 1 on with such a local part is PyTorch's, or torchaudio's, which is the same number. Torchvision's
-# begins with 0; of others only DGL counts so.
+# A version of 1 or more with such a local part is PyTorch's, or torchaudio's, which has the same number.
+# Torchvision's begins with 0; of other packages only DGL numbers its releases like this.
 _TORCH_ALONE = regex(r"(?<![\w.=<>~/-])(?<!dgl )(?<!DGL )([12]\.\d{1,2}\.\d{1,2}\+(?:cpu|cu\d{2,3}))(?![\w.])", "+c")
 _TORCH_INDEX = regex(
     r"\btorch\s?>=\s?(\d\.\d{1,2})(?:\.\d{1,2})?\s?,\s?<\s?(\d\.\d{1,2})(?:\.\d{1,2})? from the (cu\d{3}|cpu"
@@ -117,7 +117,7 @@ _IMAGE = regex(
     r"((?:[a-z0-9.-]{1,60}/){1,4}[a-z0-9._-]{1,60}:[\w.-]{1,80})",
     "image",
 )
-# A line that is nothing but the name of an image with CUDA: "someone/pytorch:2.1.0-cuda11.8.0-devel-ubuntu22.04"
+# A line that is only the name of a CUDA image: "someone/pytorch:2.1.0-cuda11.8.0-devel-ubuntu22.04"
 _IMAGE_ALONE = regex(
     r"^\s*`?((?:[a-z0-9._-]{1,60}/){0,3}[a-z0-9._-]{1,60}:[\w.-]{0,40}cuda\d{1,2}\.\d[\w.-]{0,40}-(?:devel|runtime|base)"
     r"[\w.-]{0,30})`?\s*$",
@@ -131,7 +131,7 @@ _NO_GPU = regex(
 _GFX = regex(r"\b(gfx\d{3,4}[a-f]?)\b", "gfx")
 _NOUVEAU = regex(r"\b(?:about page|settings|device|graphics)\b.{0,60}\b(NV1[0-9A-F]{2})\b", "NV1")
 _GCC = regex(rf"(?i){_LABEL}g(?:cc|\+\+){_MARK}\s?(?:version|:|=)?\s?:?\s?(\d{{1,2}}(?:\.\d{{1,2}}){{0,2}})(?![.\d\w])")
-# Folders that only macOS has: of python.org's Python and of Homebrew on Apple silicon.
+# Folders that only macOS has: Python from python.org, and Homebrew on Apple silicon.
 _MAC_FOLDER = regex(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|opt/homebrew)/", "/Library/|/homebrew/")
 _FILE = regex(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)", 'File "')
 _SITE = regex(r"(?i)[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]", "-packages")
@@ -142,7 +142,7 @@ _UNAVAILABLE = regex(
 
 
 def read(text: Text) -> Facts:
-    """Return what the words say, from sentences that are neither advice nor a program's output."""
+    """Return the facts in sentences that are neither advice nor program output."""
     lines = [line for line in text.lines[:MOST_LINES] if len(line) < LONGEST_LINE and _is_on_topic(line.lower())]
     said = [*_statements(lines)]
     return joined(
@@ -155,7 +155,7 @@ def read(text: Text) -> Facts:
 
 
 def _statements(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the sentences that state something: neither advice, nor a command, nor what a program printed."""
+    """Yield the sentences that state something: no advice, commands or program output."""
     for line in lines:
         written = _OUTPUT.split(line, maxsplit=1)[0]  # "Windows 11, RTX 3060: RuntimeError: ..."
         yield from (said for said in _SENTENCE.split(_TYPED.sub(" ", written)) if not _ADVICE.search(said))
@@ -167,13 +167,13 @@ def _is_on_topic(lowered: str) -> bool:
 
 @functools.cache
 def _topics() -> tuple[str, ...]:
-    """Return the topics, with the words by which the distributions are looked for."""
+    """Return the topics, with the words that identify distributions."""
     rows = load_table("distributions")["distributions"]
     return (*_TOPICS, *(word for row in rows for word in row.get("words", ()) if not any(t in word for t in _TOPICS)))
 
 
 def _system(said: list[str], text: Text) -> Iterator[Facts]:
-    """Yield the system; of WSL and Windows both, the programs run in WSL."""
+    """Yield the system; if both WSL and Windows are named, programs run in WSL."""
     whole = _OTHER_SYSTEM.sub(" ", "\n".join(said))
     distribution, version = _distribution(whole)
     named = System(os="linux", distribution=distribution, distribution_version=version)
@@ -238,7 +238,7 @@ def _gpu(text: Text, said: list[str]) -> Iterator[Facts]:
 
 
 def _versions(said: list[str], text: Text) -> Iterator[Facts]:
-    """Yield the versions of driver, toolkit, Python and compiler; not if the text has two values."""
+    """Yield the versions of driver, toolkit, Python and compiler, except those with two values."""
     driver = _only(said, _DRIVER, _DRIVER_PACKAGE, _DRIVER_BRANCH) or _only([text.flat], _DRIVER_ANSWER)
     if driver is not None:
         yield {"driver": Driver(installed=True, version=DriverVersion.parse(driver))}
@@ -260,20 +260,20 @@ def _versions(said: list[str], text: Text) -> Iterator[Facts]:
 
 
 def _only(said: list[str], *patterns: re.Pattern[str]) -> str | None:
-    """Return what the first pattern that is found names; None if it names several."""
+    """Return the value of the first pattern that matches; None if it has several values."""
     named = ({match[1] for line in said for match in pattern.finditer(line)} for pattern in patterns)
     found: set[str] = next(filter(None, named), set())
     return found.pop() if len(found) == 1 else None
 
 
 def _agreed(texts: list[str]) -> PackageVersion | None:
-    """Return the version that says most; None if there is none, or another one contradicts it."""
+    """Return the most precise version; None without a version or if another one contradicts it."""
     versions = [PackageVersion(text) for text in sorted(texts, key=len)]
     return versions[-1] if versions and all(versions[-1].agrees_with(version) for version in versions) else None
 
 
 def _without_torch(line: str) -> str:
-    """Return the line without what says for which CUDA a library is built: "torch 2.1 (CUDA 11.8)"."""
+    """Return the line without the CUDA version of a library's build: "torch 2.1 (CUDA 11.8)"."""
     others = r"torch|tensorflow|cupy|jax|built|compiled|build|wheel|with|for|driver|wsl|image|container|docker"
     return re.sub(rf"(?i)(?:{others})\b.*", "", line)
 
@@ -296,7 +296,7 @@ def _torch(said: list[str]) -> Iterator[Facts]:
 
 
 def _rest(text: Text, said: list[str]) -> Iterator[Facts]:
-    """Yield the image, nouveau by the name that it gives a GPU, and Python by the folders of tracebacks."""
+    """Yield the image, nouveau (from its GPU names), and Python (from the folders in tracebacks)."""
     named = [match for line in text.lines for match in (*_IMAGE.finditer(line), *_IMAGE_ALONE.finditer(line))]
     images = {match[1] for match in named if is_image(match[1])}
     if len(images) == 1:

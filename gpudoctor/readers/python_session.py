@@ -1,4 +1,4 @@
-"""What a Python session shows of PyTorch and CuPy: an expression, and its value on a line after it."""
+"""Python sessions with PyTorch and CuPy: an expression, and its value on a later line."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ _NAME = (
 
 
 class _Expression(NamedTuple):
-    """An expression and the form of its value.
+    """An expression and the format of its value.
 
-    fact: the field of the section torch_runtime that it gives, or "cupy." and that of cupy_runtime. name: the last of
-    its names, in lower case. answer: a line that is its value and no more.
+    fact: its field in the section torch_runtime, or "cupy." and the field in cupy_runtime. name: the last part of its
+    name, in lower case. answer: matches a line that is only its value.
     """
 
     fact: str
@@ -52,7 +52,7 @@ _EXPRESSIONS = (
     _row("cupy.runtime_cuda_version", r"\b(?:cupy|cp)\.cuda\.runtime\.runtimeGetVersion\(\)", r"(\d{4,6})"),
     _row("cupy.driver_cuda_version", r"\b(?:cupy|cp)\.cuda\.runtime\.driverGetVersion\(\)", r"(\d{4,6})"),
 )
-# Between an expression and its value in one line: "is_available() -> False", "is_available() always returns 'false'"
+# Text between an expression and its value in one line: "is_available() -> False", "... always returns 'false'"
 _WORDS = (
     r"always|also|it|still|just|return(?:s|ed|ing)?|gives?|gave|is|says?|shows?|prints?|outputs?|yields?|evaluates to"
 )
@@ -63,14 +63,14 @@ _BESIDE = regex(
     r"\w*Warning|Traceback|^\s+File |return |warnings?\.warn|^\(?Triggered|^[\w/.-]+:\d+: "
     r"|^\s*(?:import |from |print\(|exit)"
 )
-# Python shows nothing for a value of None: the next prompt follows at once
+# Python prints nothing for None: the next prompt follows immediately
 _SILENT = regex(r"(?m)^[ \t]*>>> torch\.version\.(cuda|hip)[ \t]*\r?\n[ \t]*>>> ")
 _MOST_WAITING = 100  # expressions
-_PATIENCE = 3  # lines between an expression and its value that are neither
+_PATIENCE = 3  # unrelated lines between an expression and its value
 
 
 def read_session(text: Text) -> Iterator[Facts]:
-    """Yield what the expressions of PyTorch and CuPy showed, of several values of one the last."""
+    """Yield the values of PyTorch and CuPy expressions; the last value of each wins."""
     expressions = [expression for expression in _EXPRESSIONS if expression.name in text.lowered]
     shown = dict(_beside(text, expressions))
     silent = {f"{name}_version": "None" for name in _SILENT.findall(text.raw)}
@@ -81,7 +81,7 @@ def read_session(text: Text) -> Iterator[Facts]:
 
 
 def _beside(text: Text, expressions: Sequence[_Expression]) -> Iterator[tuple[str, str]]:
-    """Yield the values in the line of their expression, unless it is a condition."""
+    """Yield the values on the same line as their expression, unless the line is a condition."""
     for expression in expressions:
         pattern = rf"{expression.written.pattern}{_BETWEEN}[`\"']?(?:{expression.value})(?=[\s`\"',.;)]|$)"
         for match in re.finditer(pattern, text.flat, re.IGNORECASE):
@@ -93,7 +93,7 @@ def _beside(text: Text, expressions: Sequence[_Expression]) -> Iterator[tuple[st
 def _answers(text: Text, expressions: Sequence[_Expression], silent: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield the values on the lines after their expressions; several expressions may come before their values.
 
-    silent: the facts whose expressions showed nothing.
+    silent: the facts whose expressions printed nothing.
     """
     waiting: list[_Expression] = []
     patience = _PATIENCE
@@ -121,7 +121,7 @@ def _asked(line: str, expressions: Sequence[_Expression]) -> list[_Expression]:
 
 
 def _take(waiting: list[_Expression], line: str) -> list[tuple[str, str]]:
-    """Return the values in the line, of the expressions that wait for one, and take these off."""
+    """Return the values in the line and remove their expressions from those that wait."""
     if not waiting or not line:
         return []
     for number, expression in enumerate(waiting):
@@ -129,7 +129,7 @@ def _take(waiting: list[_Expression], line: str) -> list[tuple[str, str]]:
         if match:
             del waiting[: number + 1]
             return [(expression.fact, match[1])]
-    if len(waiting) > 1 and re.fullmatch(r"\(.*\)", line):  # several expressions with commas between are one tuple
+    if len(waiting) > 1 and re.fullmatch(r"\(.*\)", line):  # several expressions separated by commas are one tuple
         words = re.split(r",\s+(?![^(\[]*[)\]])", line[1:-1])
     else:
         words = re.split(r",?\s+(?![^(\[]*[)\]])", line)
@@ -175,20 +175,20 @@ _READ: Mapping[str, Callable[[str], Any]] = {
 
 def _facts(shown: Mapping[str, str], text: Text) -> Facts:
     none = {fact for fact, value in shown.items() if value.lower() == "none"}
-    told = {fact: _READ[fact](value) for fact, value in shown.items() if fact in _READ and fact not in none}
-    cupy = {fact.removeprefix("cupy."): told.pop(fact) for fact in list(told) if fact.startswith("cupy.")}
-    if told.get("device_count") == 0:
-        told.setdefault("available", False)  # is_available() asks whether there are more than 0
+    values = {fact: _READ[fact](value) for fact, value in shown.items() if fact in _READ and fact not in none}
+    cupy = {fact.removeprefix("cupy."): values.pop(fact) for fact in list(values) if fact.startswith("cupy.")}
+    if values.get("device_count") == 0:
+        values.setdefault("available", False)  # is_available() is device_count() > 0
     if "cudnn_version" in none:
-        told["cudnn_version"] = 0
-    cuda = told.get("cuda_version")
+        values["cudnn_version"] = 0
+    cuda = values.get("cuda_version")
     other = any(word in text.lowered for word in ("macos", "darwin", "mps", "rocm", "xpu"))
     without = "cpu" if "cuda_version" in none and not other else None
-    build = "cuda" if cuda else "rocm" if "hip_version" in told else without
-    facts: Facts = {"torch_runtime": TorchRuntime(**told)} if told else {}
+    build = "cuda" if cuda else "rocm" if "hip_version" in values else without
+    facts: Facts = {"torch_runtime": TorchRuntime(**values)} if values else {}
     if any(not fact.startswith("cupy.") for fact in shown):
-        facts["torch"] = Torch(installed=True, version=told.get("version"), build=build, cuda_version=cuda)
-    (name,), (capability,) = told.get("device_names", (None,)), told.get("device_capabilities", (None,))
+        facts["torch"] = Torch(installed=True, version=values.get("version"), build=build, cuda_version=cuda)
+    (name,), (capability,) = values.get("device_names", (None,)), values.get("device_capabilities", (None,))
     if (name or capability) and build != "rocm" and not re.match("AMD|Radeon", name or ""):
         facts["devices"] = (Device(nvml_index=0, name=name, compute_capability=capability),)
     if cupy:

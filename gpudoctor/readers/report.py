@@ -1,4 +1,4 @@
-"""Pasted texts in, a snapshot of the machine that they describe out."""
+"""Turn pasted texts into a snapshot of the machine that they describe."""
 
 import dataclasses
 import sys
@@ -19,8 +19,8 @@ from gpudoctor.symptoms.facts import with_symptoms
 class Reader(NamedTuple):
     """A kind of text.
 
-    name: what its texts are called. module, function: what reads them, imported when it is needed. signs: words in
-    lower case of which each such text has one; () for any text.
+    name: what its texts are called. module, function: the reader, imported on first use. signs: lower-case words, one
+    of which is in each such text; () for any text.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Reader(NamedTuple):
     function: str = "read"
 
     def read(self, text: Text) -> Facts:
-        """Return what such texts in `text` say."""
+        """Return the facts in the texts of this kind in `text`."""
         if self.signs and not any(sign in text.lowered for sign in self.signs):
             return {}
         facts: Facts = getattr(import_module(f"gpudoctor.readers.{self.module}"), self.function)(text)
@@ -53,7 +53,7 @@ _OF_CONTAINERS = (
     *("docker", "container", "pod", "kubernetes", "k8s", "k3s", "k0s", "minikube", "openshift"),
     *("runtimeclassname", "runargs", "hostrequirements", "exited with code", "容器", "コンテナ"),
 )
-# Most reliable first: if two texts have a fact, the first one here counts.
+# Most reliable first: if two readers find the same fact, the earlier one wins.
 READERS = (
     Reader("messages", "messages"),
     Reader("cupy.show_config()", "cupy_config", ("cupy", "cuda", "cufft", "curand", "cusolver", "cusparse", "nvrtc")),
@@ -79,9 +79,9 @@ READERS = (
     Reader("words on containers", "container_words", _OF_CONTAINERS),
 )
 
-_TEXT = "text"  # the section of a report that is on a text as a whole
+_TEXT = "text"  # the section of a report on a whole text
 
-# Facts that have one value in a report of one machine at one time.
+# Facts that have only one value on one machine at one time.
 _SINGLE = {
     "system": ("os", "machine", "distribution", "distribution_version"),
     "driver": ("version", "cuda_version"),
@@ -93,7 +93,7 @@ _SINGLE = {
 
 
 class Reading(NamedTuple):
-    """What one reader found in one text, and the words for where that is: "nvidia-smi in report.txt"."""
+    """What one reader found in one text, and its source: "nvidia-smi in report.txt"."""
 
     source: str
     facts: Facts
@@ -127,12 +127,12 @@ def read_texts(texts: Iterable[tuple[str, bytes]]) -> Snapshot:
 
 
 def unread_texts(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the names of the texts in which nothing is known."""
+    """Return the names of the texts in which no reader found anything."""
     return tuple(report.source for report in snapshot.reports if report.section == _TEXT)
 
 
 def assemble(readings: Sequence[Reading]) -> Snapshot:
-    """Return the snapshot of the readings, most reliable reader first, and of one reader's the last text first."""
+    """Merge readings into a snapshot: the most reliable reader first, then the last text first."""
     order = {reader.name: number for number, reader in enumerate(READERS)}
     spoken = [reading for reading in readings if reading.source.startswith(READERS[0].name)]  # they keep their order
     others = [reading for reading in reversed(readings) if reading not in spoken]
@@ -150,7 +150,7 @@ def assemble(readings: Sequence[Reading]) -> Snapshot:
 
 
 def _other_machines(ranked: Sequence[Reading]) -> Iterator[Contradiction]:
-    """Yield the GPUs that a text names and another text does not: the texts are of several machines."""
+    """Yield GPUs that one text names and another does not: the texts describe several machines."""
     shown: dict[str, str] = {}
     for reading in ranked:
         system, text = reading.facts.get("system"), reading.source.rpartition(" in ")[2]
@@ -164,7 +164,7 @@ def _other_machines(ranked: Sequence[Reading]) -> Iterator[Contradiction]:
 
 
 def _readings(name: str, data: bytes) -> Iterator[Reading]:
-    """Yield what each reader finds in one text. A saved snapshot is one, and nothing else is looked for in it."""
+    """Yield what each reader finds in one text. In a saved snapshot nothing else is searched."""
     saved = read_snapshot(data, name)
     if saved is not None:
         facts = {section: getattr(saved, section) for section in (*SECTIONS, "taken_at")}
@@ -172,18 +172,18 @@ def _readings(name: str, data: bytes) -> Iterator[Reading]:
         return
     text = own_present(read_text(data, name))
     for reader in READERS:
-        facts = {section: value for section, value in reader.read(text).items() if _is_told(section, value)}
+        facts = {section: value for section, value in reader.read(text).items() if _is_known(section, value)}
         if facts:
             yield Reading(f"{reader.name} in {name}", facts)
 
 
-def _is_told(section: str, value: Any) -> bool:
-    """Return whether a reader knows something of the section: of devices also that there is none."""
+def _is_known(section: str, value: Any) -> bool:
+    """Return whether the section has a known fact. An empty list of devices is one."""
     return value is not None and (value != () or section == "devices")
 
 
 def _reports(gathered: Mapping[str, Any], reading: Reading) -> Iterator[ProbeReport]:
-    """Yield for each section which of its facts are from this reading."""
+    """Yield the facts of each section that are from this reading."""
     for section, value in reading.facts.items():
         if section in SECTIONS:
             given = tuple(_given(gathered.get(section), value))
@@ -206,7 +206,7 @@ def _given(before: Any, value: Any) -> Iterator[str]:
 def _contradictions(
     gathered: Mapping[str, Any], reading: Reading, reports: Sequence[ProbeReport]
 ) -> Iterator[Contradiction]:
-    """Yield the facts for which the reading gives another value than those before it."""
+    """Yield the facts whose value in this reading contradicts an earlier reading."""
     for section, fields in _SINGLE.items():
         mine, other = gathered.get(section), reading.facts.get(section)
         for field in fields:
@@ -225,7 +225,7 @@ def _contradictions(
 
 
 def _agree(taken: Any, passed: Any) -> bool:
-    """Return whether one value only says less than the other: "2.13.0" and "2.13.0+cu130", but not "2.1" and "2.13"."""
+    """Return whether one value is a shorter form of the other: "2.13.0" and "2.13.0+cu130", not "2.1" and "2.13"."""
     one, other = PackageVersion(str(taken)), PackageVersion(str(passed))
     if one.release and other.release:
         return one.agrees_with(other)

@@ -1,4 +1,4 @@
-"""Commands that somebody typed, and what they answered."""
+"""Shell commands in a text, and their output."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _SET = (
     regex(rf"^\s*(?:ENV|ARG)\s+({_NAME})[= ]{_VALUE}"),
 )
 _ALONE = regex(rf"^\s*(?:declare -x\s+)?({_NAME})={_VALUE}$")
-# Advice, and not what somebody did
+# Advice, not what somebody did
 _ADVICE = regex(
     r"(?i)\b(?:try|solution|e\.g\.|for example|you can|you may|consider|please|should|instead|suggest\w*"
     r"|recommend\w*)\b"
@@ -58,7 +58,7 @@ _LDD = regex(r"^\s*(lib(?:cu|nv|nccl)[\w.+-]{1,80}) (?:\([^()]{1,60}\) )?=> ((?:
 
 
 def read(text: Text) -> Facts:
-    """Return what typed commands set and what they showed."""
+    """Return the facts that typed commands set or showed."""
     facts = joined(
         *(*_environment(text), *container_start.read_starts(text), *_container(text), *read_session(text)),
         *(*read_system(text), *read_pci(text), *_nodes(text), *_shared_memory(text)),
@@ -67,7 +67,7 @@ def read(text: Text) -> Facts:
 
 
 def _environment(text: Text) -> Iterator[Facts]:
-    """Yield the variables set or shown, of two values of one the last; what a program sets wins over the shell."""
+    """Yield the variables set or shown: the last value wins, and a program's value wins over the shell's."""
     found: dict[str, str] = {}
     names = environment_variables()
     lines = list(container_start.joined_lines(text.lines))
@@ -97,7 +97,7 @@ def _environment(text: Text) -> Iterator[Facts]:
 
 
 def _take(found: dict[str, str], name: str, value: str) -> None:
-    """Note a variable, with what it adds to itself ("$LD_LIBRARY_PATH") taken from before."""
+    """Store a variable, with references to itself ("$LD_LIBRARY_PATH") replaced by its earlier value."""
     value = value.strip("\"'")
     if name not in environment_variables() or "<" in value:
         return
@@ -107,7 +107,7 @@ def _take(found: dict[str, str], name: str, value: str) -> None:
 
 
 def _plausible(name: str, answer: str) -> bool:
-    """Return whether the line after `echo $NAME` is its value and not the next thing that somebody wrote."""
+    """Return whether the line after `echo $NAME` is its value and not unrelated text."""
     if name.endswith(("_PATH", "_HOME", "_DIR", "PYTHONPATH")) or name == "NVCC":
         return answer.startswith(("/", "~", ":", "\\")) or answer[1:3] in (":\\", ":/")
     return " " not in answer
@@ -143,7 +143,7 @@ def _mode(letters: str) -> str:
 
 
 def _shared_memory(text: Text) -> Iterator[Facts]:
-    """Yield the size of /dev/shm by `df`; without a unit it counts KiB."""
+    """Yield the size of /dev/shm from `df`, which prints KiB if there is no unit."""
     shown = next(filter(None, map(_SHM.match, text.lines)), None)
     if shown and re.fullmatch(r"\d+(?:\.\d+)?", shown[1]):
         yield {
@@ -154,7 +154,7 @@ def _shared_memory(text: Text) -> Iterator[Facts]:
 
 
 def _loaded_libraries(text: Text, environment: Environment | None) -> Facts:
-    """Return the CUDA libraries that `ldd` shows to come from a folder of LD_LIBRARY_PATH."""
+    """Return the CUDA libraries that `ldd` resolves to a folder of LD_LIBRARY_PATH."""
     path = environment.get("LD_LIBRARY_PATH") if environment else None
     folders = {folder.rstrip("/") for folder in (path or "").split(":") if folder.startswith("/")}
     matches = filter(None, map(_LDD.match, text.lines))

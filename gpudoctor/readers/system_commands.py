@@ -1,4 +1,4 @@
-"""What commands say of the operating system, its kernel modules, compilers and Python."""
+"""Commands that show the operating system, its kernel modules, compilers and Python."""
 
 import contextlib
 import re
@@ -48,7 +48,7 @@ _ON = regex(r"^\[(?:GCC|Clang|MSC) .{2,80}\] on (linux|win32|darwin)\s*$", " on 
 
 _NVCC_VERSION = regex(r"Cuda compilation tools, release (\d{1,2}\.\d{1,2})")
 _NVCC_BUILD = regex(r"\bBuild cuda_(\d{1,2}\.\d{1,2})\.r\d")
-# Of sh, bash and zsh, of Ubuntu's command-not-found, of cmd and of PowerShell
+# sh, bash and zsh, Ubuntu's command-not-found, cmd and PowerShell
 _NO_NVCC = regex(
     r"nvcc: (?:command )?not found|command not found: nvcc|Command 'nvcc' not found|no nvcc in \("
     r"|'nvcc' is not recognized as|The term 'nvcc' is not recognized|nvcc: No such file"
@@ -60,7 +60,7 @@ _WHICH_NVCC_WINDOWS = regex(r"^\s*([A-Za-z]:\\[^\n:*?\"<>|]{1,200}\\nvcc\.exe)\s
 
 
 def read_nvcc(text: Text) -> Facts:
-    """Return the toolkit that nvcc on PATH belongs to, by the version that was printed last."""
+    """Return the toolkit of nvcc on PATH, from the version that was printed last."""
     releases = list(_NVCC_VERSION.finditer(text.flat))
     build = _NVCC_BUILD.search(text.flat)
     shown = releases[-1][1] if releases else build[1] if build else None
@@ -73,7 +73,7 @@ def read_nvcc(text: Text) -> Facts:
 
 
 def read_system(text: Text) -> Iterator[Facts]:
-    """Yield the facts, each command's for itself."""
+    """Yield the facts of each command."""
     yield from _kernel(text)
     yield from _distribution(text)
     yield from _windows(text)
@@ -101,10 +101,10 @@ def _distribution(text: Text) -> Iterator[Facts]:
     if len(release.keys() - {"ID"}) > 0:
         yield _linux(release.get("ID"), release.get("VERSION_ID"), release.get("PRETTY_NAME"))
     pairs = (line.partition(":") for line in text.lines if _LSB.match(line))
-    told = {name.strip(): value.strip() for name, _, value in pairs}
-    if "Distributor ID" in told:
-        name = told["Distributor ID"].lower()
-        yield _linux({"redhatenterprise": "rhel"}.get(name, name), told.get("Release"), told.get("Description"))
+    fields = {name.strip(): value.strip() for name, _, value in pairs}
+    if "Distributor ID" in fields:
+        name = fields["Distributor ID"].lower()
+        yield _linux({"redhatenterprise": "rhel"}.get(name, name), fields.get("Release"), fields.get("Description"))
 
 
 def _linux(distribution: str | None, version: str | None, name: str | None) -> Facts:
@@ -115,7 +115,7 @@ def _linux(distribution: str | None, version: str | None, name: str | None) -> F
 
 
 def _windows(text: Text) -> Iterator[Facts]:
-    """Yield Windows, or WSL on it: a report of WSL shows both."""
+    """Yield Windows, or WSL: a WSL report shows both."""
     row = next(filter(None, map(_WSL_ROW.match, text.lines)), None)
     status = _WSL_STATUS.search(text.flat)
     if row or status or _WSL_VERSION.search(text.flat):
@@ -130,7 +130,7 @@ def _windows(text: Text) -> Iterator[Facts]:
 def _modules(text: Text) -> Iterator[Facts]:
     loaded = {match[1] for match in map(_MODULE.match, text.lines) if match}
     last = max((number for number, line in enumerate(text.lines) if line.strip()), default=0)
-    # A text that ends with a command may be cut off before its answer.
+    # A text that ends with a command may be cut off before its output.
     asked = {match[1] for match in map(_LSMOD.match, text.lines[:last]) if match}
     driver = Driver(
         module_loaded=True if "nvidia" in loaded else False if "nvidia" in asked and loaded <= {"nouveau"} else None,
@@ -152,7 +152,7 @@ def _modules(text: Text) -> Iterator[Facts]:
 
 
 def _module_version(text: Text) -> Iterator[Facts]:
-    """Yield what /proc/driver/nvidia/version says, which is there only while the module is loaded."""
+    """Yield the facts of /proc/driver/nvidia/version, which exists only while the module is loaded."""
     start = text.flat.find(_MODULE_VERSION)
     with contextlib.suppress(ValueError):
         module = parse_proc_driver_version(text.flat[start : start + LONGEST_VERSION] if start >= 0 else "")

@@ -1,4 +1,4 @@
-"""A pasted text made readable: what the web, the terminal and the mail put around it is taken off."""
+"""Clean pasted text: remove what web pages, terminals and mail programs add to it."""
 
 import functools
 import itertools
@@ -11,20 +11,20 @@ from gpudoctor.model.codec import json_beside
 from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import ENDS_OF_LINES, LONGEST_LINE, readable_lines
 
-MOST_LINES = 40_000  # a report has hundreds; the beginning and end of a longer text say the most
-MOST_CHARACTERS = 400_000  # of a longer text its beginning, its end, and between them what is new
+MOST_LINES = 40_000  # a report has hundreds; the beginning and end of a longer text matter most
+MOST_CHARACTERS = 400_000  # a longer text is reduced to its beginning, its end, and the new lines between them
 LARGEST_BYTES = 8 * 2**20  # of one text: a long kernel log has 1 MiB
 _WITHOUT_NUMBERS = dict.fromkeys(map(ord, "0123456789"))
-_NOT_TEXT = 0.01  # share of NUL and other control characters from which on a file is not text
+_NOT_TEXT = 0.01  # a file with a larger share of NUL and other control characters is not text
 
 
 class Text(NamedTuple):
     """A text, ready for the readers.
 
     name: where it is from, for evidence: "report.txt".
-    raw: as it was, decoded, for kinds that need white space and marks (JSON, XML). Of a text with more than
-        `MOST_LINES`, runs of empty lines are one, and its beginning and its end are left; of one with more than
-        `MOST_CHARACTERS` also those lines between that differ from others by more than numbers.
+    raw: decoded but unchanged, for formats that need white space and marks (JSON, XML). A text with more than
+        `MOST_LINES` is reduced to its beginning and its end, with runs of empty lines joined; one with more than
+        `MOST_CHARACTERS` also keeps the lines between them that differ from others by more than numbers.
     lines: without decoration, prompts, colours and control characters, indentation kept.
     flat: the lines as one, white space folded: messages are wrapped anywhere.
     lowered: the same in lower case.
@@ -38,7 +38,7 @@ class Text(NamedTuple):
 
 
 class _Lazy:
-    """An expression that is not compiled yet: a report needs some of them."""
+    """A regular expression that is compiled on first use: a report needs only some of them."""
 
     def __init__(self, pattern: str, words: str) -> None:
         self.pattern = pattern
@@ -63,16 +63,16 @@ class _Lazy:
 
 
 def regex(pattern: str, words: str = "") -> re.Pattern[str]:
-    """Return the expression, which is compiled when it is first used.
+    """Return the expression, compiled on first use.
 
-    words: "docker|podman" if every match has one of these: it is not looked for in a text that has none. They are in
+    words: "docker|podman" if every match contains one of these; a text without them is not searched. They are in
     lower case if the pattern begins with "(?i".
     """
     return cast("re.Pattern[str]", _Lazy(pattern, words))
 
 
 def name_table(name: str) -> Any:
-    """Return one of the tables of names that tools print; their source is in the file."""
+    """Return one of the tables of names that tools print; the file names the sources."""
     return json_beside(__file__, "names")[name]
 
 
@@ -89,7 +89,7 @@ def read_text(data: bytes, name: str) -> Text:
 
 
 def clean_text(raw: str, name: str) -> Text:
-    """Return `raw` made readable, without the names of people and hosts, and without secrets."""
+    """Return `raw` cleaned, without names of people and hosts and without secrets."""
     raw = mask_pasted(_bounded(raw))
     lines = readable_lines(raw)
     flat = " ".join(" ".join(lines).split())
@@ -115,13 +115,13 @@ def _bounded(raw: str) -> str:
 
 
 def _without_gaps(lines: Iterable[str]) -> list[str]:
-    """Return the lines, with one empty line for several."""
+    """Return the lines with runs of empty lines joined."""
     runs = itertools.groupby(lines, key=lambda line: bool(line.strip()))
     return list(itertools.chain.from_iterable(run if has_words else ("",) for has_words, run in runs))
 
 
 def _fitting(lines: Sequence[str], room: int) -> list[str]:
-    """Return the lines from the first on of which so many characters are read."""
+    """Return the first lines, up to this many characters."""
     read = itertools.accumulate(min(len(line), LONGEST_LINE) for line in lines)
     return [line for line, size in zip(lines, read, strict=True) if size <= room]
 

@@ -13,10 +13,10 @@ Symptoms = Iterable[Symptom] | None
 def of_kind(symptoms: Symptoms, *kinds: str) -> tuple[Symptom, ...]:
     """Return the symptoms of these kinds, in the order of the report.
 
-    kinds: ids of rows of the message tables; one that ends with "*" means all that begin like it, "@name" those of a
-    group of groups.json.
+    kinds: row ids in the message tables; "prefix*" means all ids with that prefix, "@name" the ids of a group in
+    groups.json.
     """
-    if not symptoms:  # most machines have none, and need no table
+    if not symptoms:  # most machines have no symptoms and need no table
         return ()
     exact, beginnings = _exact_and_beginnings(kinds)
     return tuple(s for s in symptoms if s.kind in exact or s.kind.startswith(beginnings))
@@ -30,7 +30,7 @@ def _exact_and_beginnings(kinds: tuple[str, ...]) -> tuple[frozenset[str], tuple
 
 
 def group(name: str) -> tuple[str, ...]:
-    """Return the kinds of a group in groups.json, those that say most first."""
+    """Return the kinds of a group in groups.json, most specific first."""
     return tuple(json_beside(__file__, "groups")["groups"][name]["kinds"])
 
 
@@ -45,7 +45,7 @@ def with_code(symptoms: Symptoms, *codes: str) -> tuple[Symptom, ...]:
 
 
 def pasted(symptoms: Symptoms) -> tuple[Symptom, ...]:
-    """Return the symptoms of pasted texts: what people and programs say, not what a probe provoked."""
+    """Return the symptoms from pasted texts, without those that a probe provoked."""
     return tuple(symptom for symptom in symptoms or () if symptom.fact.partition("[")[0] in ("", "symptoms"))
 
 

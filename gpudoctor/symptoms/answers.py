@@ -1,4 +1,4 @@
-"""Symptoms that are the whole answer: their rows name the check, the summary and the fix, and this renders them."""
+"""Render findings for messages that are the whole answer: their rows name check, summary and fix."""
 
 import re
 from collections.abc import Mapping
@@ -14,9 +14,8 @@ LONGEST_QUOTE = 200
 def answers(symptoms: Symptoms, check_id: str) -> tuple[Finding, ...]:
     """Return what the rows of the message tables answer for this check, one finding for each kind of symptom.
 
-    In a row's texts "{name}" is what the message names, "{text}" is the message, "{says}" what it means, "{code}" its
-    error code; of alternatives such as
-    "[ of CUDA {version}]" the part in brackets is left out if the message does not name it.
+    In a row's texts "{name}" is a name from the message, "{text}" the message, "{says}" its meaning and "{code}" its
+    error code. A part in brackets such as "[ of CUDA {version}]" is left out if the message does not name it.
     """
     found: dict[str, Finding] = {}
     for symptom in symptoms or ():
@@ -50,7 +49,7 @@ def _fix(fix: Mapping[str, Any], names: Mapping[str, str]) -> Fix:
 
 
 def filled(template: str, names: Mapping[str, str]) -> str:
-    """Return the text with what the message names: "no kernel[ for {gpu}]" is "no kernel" if it names no GPU."""
+    """Return the text with the message's names: "no kernel[ for {gpu}]" is "no kernel" without a GPU name."""
 
     def optional(match: re.Match[str]) -> str:
         return match[1] if all(name in names for name in re.findall(r"\{(\w+)\}", match.group())) else ""

@@ -1,4 +1,4 @@
-"""Symptoms in the facts of a snapshot: what libraries, drivers and kernels said, and the codes they returned."""
+"""Symptoms in the facts of a snapshot: messages and return codes of libraries, drivers and kernels."""
 
 import contextlib
 import re
@@ -26,7 +26,7 @@ _NVML_TEXTS = {
 
 
 def with_symptoms(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with the symptoms in its facts; one that a pasted text shows already is not repeated."""
+    """Return the snapshot with the symptoms in its facts, except those that a pasted text already shows."""
     shown = snapshot.symptoms or ()
     kinds = {symptom.kind for symptom in shown}
     codes = {symptom.code for symptom in shown}
@@ -37,9 +37,9 @@ def with_symptoms(snapshot: Snapshot) -> Snapshot:
 
 
 def _checked(symptom: Symptom, number: int, snapshot: Snapshot) -> Symptom:
-    """Return a symptom of a pasted text or of a saved snapshot, in which anybody may have written any line.
+    """Return a symptom of a pasted text or a saved snapshot, which is untrusted input.
 
-    Its code is that of its row, and its fact one that the snapshot has; otherwise its own path.
+    Its code is its row's. Its fact is one that the snapshot has, otherwise its own path.
     """
     row = row_of(symptom.kind)
     own = f"symptoms[{number}].text"
@@ -54,13 +54,13 @@ def _symptoms(snapshot: Snapshot, known: Collection[str]) -> Iterator[Symptom]:
     yield from _return_codes(snapshot.driver or Driver())
     for fact, text in _texts(snapshot):
         if text and not _is_not_installed(fact, text):
-            from gpudoctor.symptoms.matching import recognise  # most machines have no such text
+            from gpudoctor.symptoms.matching import recognise  # most machines have no such message
 
             yield from (found.symptom for found in recognise(" ".join(text.split()), fact=fact, known=known))
 
 
 def _is_not_installed(fact: str, text: str) -> bool:
-    """Return whether an import failed because nobody installed the library: that is a fact, no failure."""
+    """Return whether an import failed because the library is not installed: a fact, not a failure."""
     return fact.endswith("_runtime.import_error") and re.search(r"No module named '?(torch|cupy)'?$", text) is not None
 
 

@@ -1,4 +1,4 @@
-"""The one matcher of failure messages: a text in, the symptoms in it out."""
+"""The one matcher of failure messages: returns the symptoms in a text."""
 
 import functools
 import re
@@ -15,27 +15,27 @@ from gpudoctor.symptoms.tables import FailureMessage, in_any_order, rows_in_ques
 MOST_OF_A_KIND = 4
 LONGEST_TEXT = 500
 LONGEST_NAME = 200
-MOST_WORDS = 8_000  # characters in which people describe what they see; a longer text is a log
-LOWER = {number: number + 32 for number in range(ord("A"), ord("Z") + 1)}  # of ASCII alone, as the patterns ask
-CASED = "(?-i:"  # in a pattern for which capitals count
-REFERENCE = "(?P="  # in a pattern that names one of its groups
-MOST_PRUNED = 2  # texts for which a pattern is made smaller: after that it is compiled whole, and kept
-MOST_COMPILED = 4_096  # patterns that are kept; the tables have 1,500
-CAPITALS = re.compile(r"(\(\?P[<=]\w+[>)]|\\.)|[A-Z]")  # but those of a group's name and of \S
+MOST_WORDS = 8_000  # characters; people's descriptions are shorter, a longer text is a log
+LOWER = {number: number + 32 for number in range(ord("A"), ord("Z") + 1)}  # ASCII only, as in the patterns
+CASED = "(?-i:"  # in a case-sensitive pattern
+REFERENCE = "(?P="  # in a pattern with a named group
+MOST_PRUNED = 2  # texts for which a pattern is pruned; after that it is compiled unpruned and cached
+MOST_COMPILED = 4_096  # cached patterns; the tables have 1,500
+CAPITALS = re.compile(r"(\(\?P[<=]\w+[>)]|\\.)|[A-Z]")  # except in group names and \S
 
 
 class Recognised(NamedTuple):
-    """A symptom, and the row of the message tables by which it is known."""
+    """A symptom, and the row of the message tables that matched."""
 
     row: FailureMessage
     symptom: Symptom
 
 
 def recognise(text: str, *, fact: str = "", source: str = "", known: Collection[str] = ()) -> list[Recognised]:
-    """Return the failure messages in `text`, whose white space is folded, in the order of the tables.
+    """Return the failure messages in `text`, whose white space is collapsed, in the order of the tables.
 
     fact: dotted path of the fact that contains the text. source: name of the pasted text.
-    known: ids of the rows that are not looked for, as another text has shown them.
+    known: ids of rows that another text has already matched; they are skipped.
     """
     parts, has = words_of(text.lower())
     rows = [row for row in rows_in_question(parts, has) if not row.facts or fact.startswith(tuple(row.facts))]
@@ -51,14 +51,14 @@ def _found(
 ) -> Iterator[Symptom]:
     seen: set[str] = set()
     lowered = text if CASED in row.pattern else lowered
-    told = lowered[:MOST_WORDS] if row.guess else lowered
+    searched = lowered[:MOST_WORDS] if row.guess else lowered
     near = [written(expression) for expression in row.near]
     pattern = "" if near else written(row.pattern)
-    if NOTHING in (pattern, *near) or not all(_compiled(one).search(told) for one in sorted(near, key=len)):
-        return  # most rows lack one of them: to look for all in every order takes ten times as long
+    if NOTHING in (pattern, *near) or not all(_compiled(one).search(searched) for one in sorted(near, key=len)):
+        return  # most rows lack one of them; searching all of them in every order takes ten times as long
     if row.unless and _compiled(written(row.unless)).search(lowered):
         return
-    for match in _compiled(pattern or in_any_order(near, row.within)).finditer(told):
+    for match in _compiled(pattern or in_any_order(near, row.within)).finditer(searched):
         shown = text[match.start() : match.end()][:LONGEST_TEXT].strip()
         if shown not in seen:
             seen.add(shown)
@@ -69,7 +69,7 @@ def _found(
 
 
 def _patterns(lowered: str, has: Callable[[str], bool]) -> Callable[[str], str]:
-    """Return what writes patterns for a text; a part of one of the latest texts has its own: facts are of a report."""
+    """Return the pattern writer for a text; a part of a recent text shares that text's writer."""
     if not any(lowered in text for text, _ in _LATEST):
         most = MOST_PRUNED if len(lowered) < LONG_TEXT else sys.maxsize
         _LATEST.append((lowered, functools.cache(lambda pattern: left_of(pattern, has, most))))
@@ -77,14 +77,14 @@ def _patterns(lowered: str, has: Callable[[str], bool]) -> Callable[[str], str]:
 
 
 def left_of(pattern: str, has: Callable[[str], bool], most: int = MOST_PRUNED) -> str:
-    """Return the pattern for a text that has these words: whole if it was asked for in more than `most` texts."""
+    """Return the pattern for a text with these words: unpruned after more than `most` texts."""
     _ASKED[pattern] += 1
     if _ASKED[pattern] > most or CASED in pattern or REFERENCE in pattern:
         return _lowered(pattern)
     return _lowered(pruned(pattern, has))
 
 
-MOST_TEXTS = 4  # whose patterns are kept
+MOST_TEXTS = 4  # texts whose patterns are cached
 _ASKED: Counter[str] = Counter()
 _LATEST: deque[tuple[str, Callable[[str], str]]] = deque(maxlen=MOST_TEXTS)
 
@@ -96,14 +96,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @functools.lru_cache(MOST_COMPILED)
 def _lowered(pattern: str) -> str:
-    """Return the pattern for texts in lower case, in which it finds in half the time what IGNORECASE finds."""
+    """Return the pattern for lower-case text, which matches twice as fast as IGNORECASE."""
     return pattern if CASED in pattern else CAPITALS.sub(lambda match: match[1] or match[0].lower(), pattern)
 
 
 def _names(match: re.Match[str], text: str) -> dict[str, str]:
-    """Return what the message names, with numbers that code a version written as one.
+    """Return the names in the message, with encoded version numbers decoded.
 
-    If several wordings name one thing, the groups of the others are called "kernel2", "kernel3".
+    Alternative wordings of one name have the groups "kernel2", "kernel3".
     """
     names = {
         name.rstrip("0123456789"): text[slice(*match.span(name))].strip()[:LONGEST_NAME]

@@ -1,4 +1,4 @@
-"""Messages with which programs fail: by what they are known, what they name, and which facts they give."""
+"""The message tables: how failure messages are recognised, what they name, and which facts they imply."""
 
 import functools
 import itertools
@@ -14,29 +14,29 @@ from gpudoctor.model.record import record
 from gpudoctor.symptoms.pruning import PART
 
 FOLDER = os.path.join(os.path.dirname(__file__), "tables")
-BETWEEN_WORDS = 120  # characters, most of them, between the expressions of `near`
+BETWEEN_WORDS = 120  # characters at most between the expressions of `near`
 
 
 @record
 class FailureMessage:
     """A row of the table.
 
-    contains: phrases in lower case, every such message contains one: looked for first, because that is fast.
-    pattern: regular expression (no case) of the message with white space folded; its groups are what it names.
+    contains: lower-case phrases, one of which is in every such message; searched first, because that is fast.
+    pattern: regular expression (any case) for the message with white space collapsed; its groups are the names.
     says: what the message means, in a sentence.
-    code: the error code that it reports: "cuda-803", "nvml-18"; empty for none.
+    code: the error code that it reports: "cuda-803", "nvml-18"; empty without one.
     answers: findings for which the message is enough: {"check", "severity", "summary", "subject", "certain", "fixes"};
         a fix is {"fix": name, ...arguments}. See gpudoctor/symptoms/answers.py.
-    gives: "section.field" → value, a fact that follows from the message; "{name}" is what it names.
+    gives: "section.field" → value, a fact that follows from the message; "{name}" is one of its names.
     role: "failure"; "works" if the message shows that a program uses the GPU; "context" if it shows neither.
-    tried: regular expression of commands that the message says were run already or cannot be run.
-    guess: the finding that it suggests if nothing else decides, as in `answers`: people's words are not a message.
-    near: the expressions that the pattern puts in every order, `within` so many characters of each other.
-    unless: regular expression of what makes it mean something else, anywhere in the text.
-    facts: where alone it is looked for ("cupy_runtime.import_error"), as it means nothing elsewhere; () for all texts.
-        A table may name them for all of its rows.
+    tried: regular expression for commands that, by the message, were already run or cannot be run.
+    guess: a finding as in `answers`, made if nothing else decides: people's words are not a message.
+    near: expressions that must occur in any order, at most `within` characters apart.
+    unless: regular expression for words anywhere in the text that change the meaning.
+    facts: the only facts that are searched ("cupy_runtime.import_error"), because the message means nothing elsewhere;
+        () for all texts. A table may name them for all of its rows.
 
-    In the file a row may have `near` in place of a pattern: expressions close to each other, in any order.
+    In the file a row may have `near` instead of a pattern: expressions close to each other, in any order.
     "%gpu%" in a pattern is what the table calls "gpu" under `vocabulary`.
     """
 
@@ -58,7 +58,7 @@ class FailureMessage:
     facts: Sequence[str] = ()
 
     def expression(self) -> re.Pattern[str]:
-        """Return the compiled pattern. A word of English ends where Chinese letters follow it: hence ASCII."""
+        """Return the compiled pattern. ASCII, because an English word also ends before a Chinese letter."""
         return re.compile(self.pattern, re.IGNORECASE | re.ASCII)
 
 
@@ -68,20 +68,20 @@ def failure_messages() -> tuple[FailureMessage, ...]:
 
 
 def rows_in_question(parts: Set[str], has: Callable[[str], bool]) -> list[FailureMessage]:
-    """Return the rows with a phrase in the text of which `words_of` gives these."""
+    """Return the rows with a phrase in the text that `words_of` has read."""
     possible = (phrases for part, phrases in _phrases().items() if len(part) < PART or part in parts)
     found = {kind for phrase, kind in itertools.chain.from_iterable(possible) if has(phrase)}
     return [_message(kind) for kind in _rows() if kind in found]
 
 
 def row_of(kind: str) -> FailureMessage | None:
-    """Return the row with this id; None if the tables have none, as for return codes."""
+    """Return the row with this id; None if no table has it, as for return codes."""
     return _message(kind) if kind in _rows() else None
 
 
 @functools.cache
 def _rows() -> Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Return every row by its id, with its table, as they are in the files: a report needs few of them whole."""
+    """Return all raw rows by id, each with its table: a report needs only a few of them parsed."""
     rows: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
     for name in sorted(name for name in os.listdir(FOLDER) if name.endswith(".json")):
         with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
@@ -133,12 +133,12 @@ def _message(kind: str) -> FailureMessage:
 
 
 def in_any_order(near: Sequence[str], within: int) -> str:
-    """Return the pattern of these expressions with at most `within` characters between one and the next."""
+    """Return a pattern for these expressions with at most `within` characters between neighbours."""
     return "|".join(map(f".{{0,{within}}}?".join, itertools.permutations(near)))
 
 
 def _spelled_out(pattern: str, vocabulary: Mapping[str, str]) -> str:
-    """Return the pattern with the words of the vocabulary in place of their names; they may name others."""
+    """Return the pattern with vocabulary names replaced by their words, which may contain names too."""
     for _ in range(3 if vocabulary else 0):
         pattern = re.sub(r"%([a-z-]+)%", lambda match: f"(?:{vocabulary[match[1]]})", pattern)
     return pattern

@@ -1,4 +1,4 @@
-"""Whether the matcher can have made a saved symptom: anybody may have written any line of a snapshot file."""
+"""Check whether the matcher can have produced a saved symptom: a snapshot file is untrusted input."""
 
 import functools
 import re
@@ -13,7 +13,7 @@ _OPENING = re.compile(r"\((?:\?(?:P<(?P<name>\w+)>|P=\w+|[:=!>]|<[=!]|[aiLmsux-]
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
 _MAY_BE_ABSENT = re.compile(r"[?*]|\{(?:0?,|0\})")
 _CALLED = {"sm": "capability", "cuda_number": "cuda", "wddm": "driver"}
-"""Group → what the matcher calls it: it writes the number as a version."""
+"""Group → the matcher's name for it: it decodes the number into a version."""
 _READ: Mapping[str, Callable[[str], object]] = {
     "capability": ComputeCapability.parse,
     "cuda": CudaVersion.parse,
@@ -22,14 +22,14 @@ _READ: Mapping[str, Callable[[str], object]] = {
 
 
 class _Part(NamedTuple):
-    """A part of a pattern: the names that it always gives, and where it ends."""
+    """A part of a pattern: the names that it always sets, and its end."""
 
     always: frozenset[str]
     end: int
 
 
 def why_invalid(symptom: Symptom) -> str:
-    """Return what the symptom lacks of what its row always names, or which of its names cannot be; "" for neither."""
+    """Return which name the symptom lacks or cannot have, by its row; "" if it is valid."""
     row = row_of(symptom.kind)
     if row is None:
         return ""
@@ -42,7 +42,7 @@ def why_invalid(symptom: Symptom) -> str:
 
 
 def _can_be(name: str, value: str, groups: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether the matcher can have given the name this value. A group that is never alone says nothing."""
+    """Return whether the matcher can have given the name this value; a group that never stands alone is not checked."""
     if name not in groups:
         return False
     if name in _READ and not groups[name]:
@@ -51,7 +51,7 @@ def _can_be(name: str, value: str, groups: Mapping[str, tuple[str, ...]]) -> boo
         except ValueError:
             return False
         return True
-    # What a group matched is stored without white space around it, and cut.
+    # The matcher strips and shortens the text of a group.
     spaced = (value, f"{value} ", f" {value}", f" {value} ")
     return len(value) >= LONGEST_NAME or any(_matches(pattern, text) for pattern in groups[name] for text in spaced)
 
@@ -67,7 +67,7 @@ def _matches(pattern: str, text: str) -> bool:
 def _names_of(pattern: str) -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
     """Return the names that every match of the pattern gives, and name → patterns of its groups.
 
-    A name whose value the matcher writes in another way has no patterns.
+    A name whose value the matcher rewrites has no patterns.
     """
     groups: dict[str, tuple[str, ...]] = {}
     return _alternatives(pattern, 0, groups).always, groups

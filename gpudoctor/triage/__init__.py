@@ -1,1 +1,1 @@
-"""What to ask next if nothing was found and nothing proves that the GPU works."""
+"""Next steps and possible causes if nothing was found and nothing proves that the GPU works."""

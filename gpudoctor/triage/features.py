@@ -1,4 +1,4 @@
-"""What is known of a machine, in words by which next steps and possible causes are chosen."""
+"""Features of a machine, from which next steps and possible causes are chosen."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,12 +9,17 @@ from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
 SYMPTOM = "symptom:"
 GROUPS = ("about-", "place-", "asks-", "shown-")
-UNRANKED = {"asks-trouble", "asks-but"}  # kinds that tell a complaint from a question: the confirmed reports lack them
-OTHERS = {  # what does not compute with PyTorch
+UNRANKED = {
+    "asks-trouble",
+    "asks-but",
+}  # kinds that distinguish a complaint from a question: the confirmed reports lack them
+OTHERS = {  # programs that do not use PyTorch
     *("about:ollama", "about:llama-cpp", "about:lm-studio", "about:jax", "about:tensorflow", "about:onnxruntime"),
     *("about:numba", "about:rapids", "about:paddle", "about:xgboost", "symptom:cupy-named"),
 }
-OLDEST_BUILT = ComputeCapability(7, 5)  # of PyTorch's builds for CUDA 13. Source: gpudoctor/data/torch_builds.json
+OLDEST_BUILT = ComputeCapability(
+    7, 5
+)  # lowest compute capability of PyTorch's CUDA 13 builds. Source: gpudoctor/data/torch_builds.json
 NEWEST = ComputeCapability(10, 0)  # Blackwell: builds before PyTorch 2.7 have no kernels for it
 
 
@@ -38,7 +43,7 @@ def features(
         found.add("live")
     if pytorch.build:
         found.add(f"build:{pytorch.build}")
-    found.add("error" if with_role(_not_told(symptoms), "failure") else "no-error")
+    found.add("error" if with_role(_program_messages(symptoms), "failure") else "no-error")
     if pytorch.installed or pytorch.available is not None:
         found.add("about:torch")
     if (found & OTHERS) and "about:torch" not in found and "about:torch-named" not in found:
@@ -49,18 +54,18 @@ def features(
 
 
 def fits(features: frozenset[str], needed: Iterable[str], excluding: Iterable[str]) -> bool:
-    """Return whether the features have all that is needed ("a|b" is either), and nothing that excludes."""
+    """Return whether all needed features are present ("a|b" is either) and no excluding one is."""
     met = all(any(option in features for option in item.split("|")) for item in needed)
     return met and features.isdisjoint(excluding)
 
 
-def _not_told(symptoms: Symptoms) -> tuple[Symptom, ...]:
-    """Return the symptoms that are messages of programs, not words of people."""
+def _program_messages(symptoms: Symptoms) -> tuple[Symptom, ...]:
+    """Return the symptoms that are program messages, not people's words."""
     return tuple(symptom for symptom in symptoms or () if not symptom.kind.startswith("asks-"))
 
 
 def _generations(gpu: Gpu, symptoms: Symptoms) -> Iterator[str]:
-    """Yield "gpu:old" for what new builds no longer support, "gpu:new" for what old builds do not know."""
+    """Yield "gpu:old" for GPUs that new builds no longer support, "gpu:new" for GPUs that old builds do not know."""
     names = [symptom.text for symptom in of_kind(symptoms, "nvidia-gpu-named")]
     known = [found.capability for found in gpu.known] + [c for c in map(capability_of, names) if c is not None]
     if any(capability < OLDEST_BUILT for capability in known):
@@ -82,7 +87,7 @@ def _system(system: System, place: Place) -> Iterator[str]:
 
 def _gpu(gpu: Gpu, kinds: Iterable[str]) -> Iterator[str]:
     if re.search(r"\b(?:[ABH][123]00|[AH]800|H20|GB?[23]00|V100)", gpu.present or ""):
-        yield "gpu:datacenter"  # may stand on a board with NVSwitches
+        yield "gpu:datacenter"  # may be on a board with NVSwitches
     if gpu.present or "nvidia-gpu-named" in kinds or "nvidia-gpu-owned" in kinds:
         yield "gpu:nvidia"
     if "amd-gpu-named" in kinds or "amd-gpu-told" in kinds:

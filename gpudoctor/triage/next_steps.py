@@ -1,4 +1,4 @@
-"""The commands that show what is not known yet: at most two, that this person can run."""
+"""Commands to run next: at most two, which show what is still unknown and can be run on this machine."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ MOST = 2
 
 
 def next_steps(features: frozenset[str], python: Python, system: System) -> tuple[NextStep, ...]:
-    """Return what to run next, the most informative first. What the report shows already is not asked for again."""
+    """Return what to run next, most informative first, without commands whose output the report contains."""
     windows = "os:windows" in features or is_windows(python, system)
     interpreter = quote_value(python.executable or "python", windows)
     names = {"python": interpreter if interpreter.isprintable() else "python"}

@@ -1,4 +1,4 @@
-"""The causes that fit what is known, most frequent first."""
+"""Possible causes that fit the known facts, most frequent first."""
 
 import math
 from collections import Counter, defaultdict
@@ -12,23 +12,23 @@ from gpudoctor.triage.features import fits
 
 MOST = 3
 UNSEEN = 0.5
-"""Added to how often each cause was confirmed, so that one that never was is rare, not impossible."""
+"""Added to the number of confirmed reports of each cause, so that a new cause is rare, not impossible."""
 
 SUGGESTED = 4.0
-"""Added to the logarithm for a cause that a word of the report suggests."""
+"""Added to the log probability of a cause that a word of the report suggests."""
 
 PRIOR_REPORTS = 4
-"""How many reports the general share of a feature counts for, next to those of a cause."""
+"""Weight of a feature's overall frequency, in reports."""
 
 ALSO = 0.3
-"""What a cause that is as good an answer counts, next to the first one of the report."""
+"""Weight of a second cause that is an equally good answer to a report."""
 
 ABSENT = 0.3
-"""What a feature that is not there counts: that a report does not say something shows little."""
+"""Weight of a missing feature: the silence of a report shows little."""
 
 
 class Counts(NamedTuple):
-    """How often each cause was confirmed, how often each feature was there with it, and how often with any."""
+    """Reports for each cause, for each feature together with a cause, and for each feature in total."""
 
     causes: Mapping[str, float]
     features: Mapping[str, Mapping[str, float]]
@@ -36,7 +36,7 @@ class Counts(NamedTuple):
 
 
 def possible_causes(features: frozenset[str], excluded: Collection[str] = ()) -> tuple[PossibleCause, ...]:
-    """Return the causes that are most frequent among confirmed reports with such features.
+    """Return the most frequent causes of confirmed reports with these features.
 
     excluded: ids of checks that cannot be the cause.
     """
@@ -51,7 +51,7 @@ def possible_causes(features: frozenset[str], excluded: Collection[str] = ()) ->
 
 
 def _score(cause: str, features: frozenset[str]) -> float:
-    """Return the logarithm of how probable the cause is, features taken as independent (naive Bayes).
+    """Return the log probability of the cause, with features taken as independent (naive Bayes).
 
     Of the 1,241 reports of the table, each ranked by the other nine tenths, the cause is among the first three for
     1,152, and for 181 of the 204 without an error message (2026-11-23).
@@ -62,7 +62,7 @@ def _score(cause: str, features: frozenset[str]) -> float:
 
 @cache
 def _logarithms(cause: str) -> tuple[float, Mapping[str, float]]:
-    """Return the score of the cause if no feature is there, and by feature what it gains if that one is."""
+    """Return the cause's score without any feature, and the gain for each feature."""
     counts = _counts()
     total, found = counts.causes[cause], counts.features[cause]
     score, gained = math.log(total + UNSEEN), {}
@@ -76,7 +76,7 @@ def _logarithms(cause: str) -> tuple[float, Mapping[str, float]]:
 
 @cache
 def _counts() -> Counts:
-    """Return the counts over the reports whose cause is confirmed; what several causes share counts once."""
+    """Return the counts over reports with a confirmed cause; a report with several causes counts once."""
     causes: defaultdict[str, float] = defaultdict(float)
     with_features: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     reports = load_table("confirmed_causes")["reports"]

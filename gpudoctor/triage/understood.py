@@ -1,4 +1,4 @@
-"""What was understood of a machine, and what is missing for a verdict, in words for a person."""
+"""Sentences for the user: what was understood about a machine, and what a verdict still needs."""
 
 from collections.abc import Iterator
 
@@ -13,13 +13,13 @@ MERE_WORDS = (
     "asks-failure",
     "asks-words",
     "asks-complaint",
-)  # that a person writes shows that something is wrong, not what
+)  # such a message shows that something is wrong, not what
 
 
 def understood(
     system: System, place: Place, gpu: Gpu, driver: Driver, pytorch: Pytorch, cupy: Cupy, symptoms: Symptoms
 ) -> tuple[str, ...]:
-    """Return what is known of the machine, and what it complains about."""
+    """Return what is known about the machine and what the report complains about."""
     found = (
         *_system(system, place),
         *_gpu(gpu, symptoms),
@@ -58,7 +58,7 @@ def _frameworks(pytorch: Pytorch, cupy: Cupy) -> Iterator[str]:
 
 
 def _said(symptoms: Symptoms) -> Iterator[str]:
-    """Yield what the report is about, and its failures, each with the words that show it."""
+    """Yield the topic of the report and its failures, each with the words that show it."""
     for symptom in of_kind(symptoms, "about-*", "place-*", "cupy-named", "intel-gpu-named"):
         row = row_of(symptom.kind)
         if row is not None:
@@ -71,7 +71,7 @@ def _said(symptoms: Symptoms) -> Iterator[str]:
 
 
 def missing(system: System, driver: Driver, devices: Devices, pytorch: Pytorch, symptoms: Symptoms) -> tuple[str, ...]:
-    """Return what a verdict needs and nothing shows."""
+    """Return the facts that a verdict needs and that are unknown."""
     is_mac = system.os == "darwin"
     about_torch = pytorch.version is not None or bool(of_kind(symptoms, "about-torch-named"))
     wanted = (
