@@ -145,7 +145,7 @@ def _rebuild(
                 show("")  # or it would go on in the line of the build's output
                 _note(text)
 
-            progress = Progress(show, say, timeout, interrupts, kept_open=(journal.lock,))
+            progress = Progress(show, say, timeout, interrupts, kept_open=(journal.lock,), heard=journal.note_step)
             verdict = execute(client.api, work, progress, _judge, journal)
     except (BuildFailed, NotStarted) as error:
         journal.settle(client.api)

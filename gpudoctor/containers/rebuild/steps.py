@@ -35,7 +35,7 @@ class Progress:
 
     show: shows one line in the place of the one before. say: writes a line that stays.
     timeout_seconds: for one step. interrupts: where a step may be interrupted.
-    kept_open: descriptors that commands inherit.
+    kept_open: descriptors that commands inherit. heard: is given each line of the output.
     """
 
     def __init__(
@@ -45,8 +45,9 @@ class Progress:
         timeout_seconds: float,
         interrupts: Interrupts | None = None,
         kept_open: tuple[int, ...] = (),
+        heard: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._show = show
+        self._show, self._heard = show, heard
         self.say = say
         self.timeout_seconds = timeout_seconds
         self.interrupts = interrupts or Interrupts()
@@ -58,6 +59,7 @@ class Progress:
         for line in text.replace("\r", "\n").split("\n"):
             if line.strip():
                 self._lines.append(line.rstrip()[:_LONGEST_LINE])
+                self._heard(self._lines[-1])
                 self._show(self._lines[-1])
 
     @property

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,8 @@ WAIT_FOR_ENGINE_SECONDS = 30.0
 
 _POLL_SECONDS = 0.2
 _MOST_BYTES = 1 << 20
+_STEP = re.compile(r" *---> Running in ([0-9a-f]{12})")
+"""What the classic builder writes of a step's container, which an engine that is killed leaves without any mark."""
 
 
 class Journal:
@@ -33,7 +36,8 @@ class Journal:
     lock: descriptor of the lock. The commands that build inherit it, so it is held until the last of them has ended.
     repeat: recreates the service's container from the image of that name, if compose makes it.
     entry: `engine`, `image` and `process`; `tag`, the temporary one; `before` and `after`, image ids, and `kept`, a tag
-        of the former; `old` and `new`, container ids, `name`, `spare` and `was_running`; `command` of compose; `done`.
+        of the former; `step`, the last container of the build; `old` and `new`, container ids, `name`, `spare` and
+        `was_running`; `command` of compose; `done`.
     """
 
     def __init__(self, path: Path, lock: int, entry: Mapping[str, Any]) -> None:
@@ -44,6 +48,11 @@ class Journal:
         """Note what is done next."""
         self.entry.update(changes)
         write_whole(self._path, json.dumps({"schema": SCHEMA, **self.entry}), private=True)
+
+    def note_step(self, line: str) -> None:
+        """Note the container of a build step, if the line of the build's output names it."""
+        if match := _STEP.fullmatch(line):
+            self.write(step=match[1])
 
     def settle(self, api: APIClient) -> None:
         """Undo what was begun, or finish what is done. To do it twice does no harm. Waits for an engine that is away.
@@ -155,6 +164,7 @@ def by_hand(entry: Mapping[str, Any]) -> str:
     if old and not is_done:
         lines = [("rm", "--force", new), ("rename", old, name), ("start", name)][: 2 + entry["was_running"]]
     lines += [("tag", entry["before"], entry["image"])] if entry.get("before") and not is_done else []
+    lines += [("rm", "--force", entry["step"])] if entry.get("step") else []
     lines += [("rmi", *filter(None, (entry.get("tag"), entry.get("kept"))))]
     commands = (shlex.join(("docker", *words)) for words in lines if len(words) > 1)
     return "; ".join((*commands, *filter(None, (entry.get("command"),))))
@@ -177,12 +187,15 @@ def remove_tag(api: APIClient, tag: str) -> None:
 
 
 def _remove_rest(api: APIClient, entry: Mapping[str, Any]) -> None:
-    """Remove containers by which images were read, and temporary tags.
+    """Remove containers by which images were read, that of a build step, and temporary tags.
 
     The tag that kept the old image moves first: with its last tag an image goes too.
     """
     for container in api.containers(all=True, filters={"label": f"{LABEL}={entry['process']}"}):
         api.remove_container(container["Id"], v=True, force=True)
+    step = inspect_container(api, entry["step"]) if entry.get("step") else None
+    if step is not None and step["Id"].startswith(entry["step"]) and step["Config"]["Image"].startswith("sha256:"):
+        api.remove_container(step["Id"], v=True, force=True)  # a RUN can write the line too: no user's container
     if entry.get("kept") and inspect_image(api, entry["kept"]) and inspect_image(api, entry["image"]):
         name_image(api, entry["image"], entry["kept"])
     for name in ("kept", "tag"):

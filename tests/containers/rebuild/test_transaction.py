@@ -87,7 +87,7 @@ class Engine:
             "Id": key,
             "Name": f"/{about['name']}",
             "Image": about["image"],
-            "Config": {},
+            "Config": {"Image": about.get("made_of", "app")},
             "HostConfig": {},
             "NetworkSettings": {},
             "State": {"Running": about["running"], "ExitCode": 0},
@@ -129,13 +129,14 @@ class Engine:
             self.there[key]["name"] = name
 
     def remove_container(self, key: str, v: bool, force: bool) -> None:
-        assert (v, force) == (key == "look", True)
+        assert (v, force) == (key in ("look", STEP), True)
         with self._change():
             del self.there[self._key(key)]
 
 
 BEFORE = ({"app:latest": "old"}, [("web", "old", True)])
 NEW = ({"app:latest": "new"}, [("web", "new", True)])
+STEP = "0a1b2c3d4e5f" + 52 * "0"
 CHANGES = 11
 """That an undisturbed rebuild makes."""
 
@@ -256,6 +257,27 @@ def test_what_an_interrupted_look_leaves_is_removed(tmp_path: Path) -> None:
     with transaction.transaction(api, "app", 0.2, print, Interrupts()):
         look(engine)
     assert (engine.state(), left(tmp_path)) == (BEFORE, [])
+
+
+@pytest.mark.parametrize(
+    ("key", "made_of", "stays"),
+    [
+        pytest.param(STEP, "sha256:1", False, id="of the build"),
+        pytest.param(STEP, "app:1", True, id="of a user"),
+        pytest.param("9", "sha256:1", True, id="its name is the id of another"),
+    ],
+)
+def test_the_container_of_a_build_step_is_removed(key: str, made_of: str, stays: bool, tmp_path: Path) -> None:
+    engine = Engine()
+    api: Any = engine
+    with transaction.transaction(api, "app", 0.2, print, Interrupts()) as journal:
+        engine.there[key] = {"name": STEP[:12], "image": "old", "running": False, "made_of": made_of}
+        progress = Progress(print, print, 10, heard=journal.note_step)
+        progress.add(
+            f"Step 2/3 : RUN x\n ---> Running in {STEP[:12]}\n---> Running in web\nx ---> Running in {'1' * 12}"
+        )
+        assert transaction.by_hand(journal.entry) == f"docker rm --force {STEP[:12]}"
+    assert (key in engine.there, left(tmp_path)) == (stays, [])
 
 
 def test_one_rebuild_of_an_image_at_a_time() -> None:
