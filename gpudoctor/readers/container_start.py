@@ -36,7 +36,9 @@ _NAMED = regex(
     r"|(?m:^)[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\) ?)?\[?root@([0-9a-f]{12})[: ]",
     "docker|podman|nerdctl|kubectl|container|root@",
 )
-_SHELL_WITHOUT_SMI = regex(r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found")
+_SHELL_WITHOUT_SMI = regex(
+    r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found", "nvidia-smi: "
+)
 _BANNER = regex(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1,2}\.\d{1,2})", "== CUDA ==")
 
 

@@ -22,17 +22,23 @@ _CDI_DEVICE = regex(r"\b(?:cdi: )?(nvidia\.com/gpu=[\w:.-]{1,80})")
 _LISTED = regex(r"Found (\d{1,3}) CDI devices", "CDI devices")
 _CTK = regex(
     r"NVIDIA Container (?:Toolkit|Runtime(?: Hook)?) (?:CLI )?version \d|nvidia-ctk version|\bcli-version: \d+\.\d+"
-    r"|\bii nvidia-container-toolkit(?:-base)? +\d|\bnvidia-container-toolkit-\d+\.\d+\S*\.(?:x86_64|aarch64)"
+    r"|\bii nvidia-container-toolkit(?:-base)? +\d|\bnvidia-container-toolkit-\d+\.\d+\S*\.(?:x86_64|aarch64)",
+    "NVIDIA Container |nvidia-ctk version|cli-version: |nvidia-container-toolkit",
 )
 _NO_CTK = regex(
     r"(?:nvidia-ctk|nvidia-container-cli): (?:command )?not found|Command 'nvidia-ctk' not found"
-    r"|command not found: nvidia-c|exec: \"?nvidia-container-(?:runtime|cli)(?:-hook)?\"?: executable file not found"
+    r"|command not found: nvidia-c|exec: \"?nvidia-container-(?:runtime|cli)(?:-hook)?\"?: executable file not found",
+    "not found",
 )
 _SNAP = regex(
     r"snap install (?:--\w+ )?docker\b|/snap/docker/|/snap/bin/docker\b|/var/snap/docker"
-    r"|\bdocker \S+ from Canonical|snap\.docker\b"
+    r"|\bdocker \S+ from Canonical|snap\.docker\b",
+    "snap|from Canonical",
 )
-_DESKTOP = regex(r"Operating System: Docker Desktop|\bdocker-desktop\b|Server: Docker Desktop|Context: desktop-linux")
+_DESKTOP = regex(
+    r"Operating System: Docker Desktop|\bdocker-desktop\b|Server: Docker Desktop|Context: desktop-linux",
+    "Desktop|desktop",
+)
 _SERVICE = regex(r"^(\s*)[\w.-]{1,60}:\s*$")
 _KEY = regex(r"^\s*(?:-\s+)?[\"']?([\w-]{1,40})[\"']?\s*:\s*(.{0,300})$")
 

@@ -23,7 +23,10 @@ _SHARED = regex(r"(?i)/usr/|/Library/|/opt/homebrew/|[A-Z]:/(?:Program Files[^/]
 _ROOT_HAS_PROGRAM = regex(r"(?i)(?:.*/envs/[^/]+|.*/(?:[\w-]*(?:conda|forge)\d?|python_embedd?ed|python[\d.-]+))/$")
 _CMD = regex(r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?)?[A-Za-z]:\\[^>\n]{0,150}>")
 # "venv at /opt/asr/venv": only the folder.
-_FOLDER = regex(r"(?i)\b(?:venv|virtualenv)(?: is)?(?: at| in| under)?:? [\"'`]?((?:[A-Z]:\\|~?/)[\w.+@\\/-]{2,200}\w)")
+_FOLDER = regex(
+    r"(?i)\b(?:venv|virtualenv)(?: is)?(?: at| in| under)?:? [\"'`]?((?:[A-Z]:\\|~?/)[\w.+@\\/-]{2,200}\w)",
+    "venv|virtualenv",
+)
 # The text before the second part of a path that contains a blank.
 _PATH_BEFORE = regex(r"(?:[A-Za-z]:\\|[~/])[^\s$#>\"'`]*(?: [\w']+)? $")
 _TYPED = regex(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")

@@ -18,7 +18,7 @@ _LISTED = regex(
     rf"\bGPU (?P<index>\d{{1,3}}): (?P<name>[^:()|]{{2,80}}?(?:\([^():]{{1,20}}\))?) ?\(UUID: ?(?P<uuid>GPU-{_UUID})\)"
     rf"|\bMIG [\w.+]{{4,20}} Device {{1,3}}\d{{1,3}}: ?\(UUID: ?(?P<mig>MIG-{_UUID})\)"
 )
-_QUERY = regex(r"--query-gpu[= ]\"?([a-z_.,]{3,1000})\"?")
+_QUERY = regex(r"--query-gpu[= ]\"?([a-z_.,]{3,1000})\"?", "--query-gpu")
 _COLUMN = regex(r"^[a-z]\w*(?:\.\w+){0,5}(?: \[[\w%/]{1,5}\])?$")
 _UNKNOWN = ("", "n/a", "not supported", "unknown error", "insufficient permissions", "not found")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
+import datetime
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -21,8 +22,9 @@ DEEPEST = 12  # sections within sections; there are five
 _LINE = regex(r"^(\s*)([A-Za-z][\w .()/-]{0,60}?)\s*:(?:\s+(.{0,300}))?$")
 _TITLE = regex(r"^(\s*)([A-Z][\w ()/.-]{1,50})\s*$")
 _GPU = regex(r"^\s*GPU ((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TIME = regex(
-    r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    rf"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<month>{'|'.join(_MONTHS)})"
     r" {1,2}(?P<day>\d{1,2}) (?P<clock>\d{2}:\d{2}:\d{2}) (?P<year>20\d\d)\b"
     r"(?=[ +|=-]{1,400}NVIDIA-SMI \d| Driver Version)"
 )
@@ -160,11 +162,8 @@ def time_of(flat: str) -> str | None:
 
     nvidia-smi prints the time of its call: "Fri Sep  2 21:54:31 2022".
     """
-    found = [match.groupdict() for match in _TIME.finditer(flat)]
-    for last in reversed(found):
-        try:
-            parsed = time.strptime("{year} {month} {day} {clock}".format(**last), "%Y %b %d %H:%M:%S")
-        except ValueError:
-            continue
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", parsed)
+    for last in reversed([*_TIME.finditer(flat)]):
+        date = f"{last['year']}-{_MONTHS.index(last['month']) + 1:02}-{int(last['day']):02}T{last['clock']}"
+        with contextlib.suppress(ValueError):  # time.strptime would take 6 ms
+            return f"{datetime.datetime.fromisoformat(date).isoformat()}Z"
     return None

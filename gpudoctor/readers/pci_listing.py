@@ -21,7 +21,8 @@ _VENDORS = (
 # Displays that hypervisors emulate, as lspci names them.
 _EMULATED = regex(r"(?i)Device 1234:1111|Virtio|QXL|VMware|VirtualBox|Hyper-V|Cirrus Logic GD 5446|Bochs")
 _COMMAND = regex(
-    r"(?i)^\s*(?:[#$>]\s*)?(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$"
+    r"(?i)^\s*(?:[#$>]\s*)?(?:sudo\s+)?lspci\b[^|]{0,40}\|\s*e?grep\s+(?:-\w+\s+)*[\"']?([\w|\\ ]{2,60})[\"']?\s*$",
+    "lspci",
 )
 _MODEL = regex(r"^\s*model\s+: (.{3,120})$", "model")
 _ALIAS = regex(r"modalias : pci:v0000([0-9A-F]{4})d0000([0-9A-F]{4})", "modalias")

@@ -41,7 +41,8 @@ _SENTENCE = regex(r"(?<=[\w)\]\"'`%][.!?;])\s+(?=\S)")
 _WSL = regex(r"(?i)\bWSL ?-?2\b|\bWSL2\b|Subsystem for Linux 2|\bWSL version 2\b", "wsl|subsystem")
 _WSL_ANY = regex(
     r"(?im)\b(?:in|on|under|inside|using|with|via|into) (?:my )?WSL\b|\bWSL(?: ?[12,(:]| (?:Ubuntu|Debian|here)\b)"
-    r"|^\s*WSL\b|\(WSL\)|Subsystem for Linux"
+    r"|^\s*WSL\b|\(WSL\)|Subsystem for Linux",
+    "wsl|subsystem for linux",
 )
 _WINDOWS = regex(
     r"(?i)\bWin(?:dows)?[ -]?(?:10|11|7|8\.1|Server 20\d\d)\b|(?<![\w.-])W1[01](?![\w.-])"
@@ -58,14 +59,18 @@ LONGEST_SEARCHED = 200_000  # characters
 _LABEL = r"^\s*(?:[-*•+]\s*|\d{1,2}[.)]\s*)?" + _MARK
 _OS_LABEL = regex(
     rf"(?i){_LABEL}(?:OS|Operating System|Platform|System|OS Platform and Distribution|Host OS|Environment|操作系统"
-    r"|系统)\b[^:=\n]{0,40}[:=]"
+    r"|系统)\b[^:=\n]{0,40}[:=]",
+    "os|system|platform|environment|操作系统|系统",
 )
 _MAC = regex(
     r"(?i)\b(?:macOS|Mac OS(?: X)?|OS X|(?<!from my )MacBook(?: Pro| Air)?|Mac (?:mini|Studio)|iMac)\b"
-    r"(?:[ -](?:\w{4,12} )?(\d{1,2}(?:\.\d{1,2}){0,2}))?"
+    r"(?:[ -](?:\w{4,12} )?(\d{1,2}(?:\.\d{1,2}){0,2}))?",
+    "mac|os x",
 )
 _APPLE = regex(r"(?i)\b(?:Apple )?M[1-5](?: (?:Pro|Max|Ultra))?\b|Apple Silicon")
-_APPLE_NAMED = regex(rf"(?im){_LABEL}(?:(?:CPU|GPU|Chip|Processor|Hardware)[: ]{{1,3}})?Apple (?:M[1-5]\b|Silicon)")
+_APPLE_NAMED = regex(
+    rf"(?im){_LABEL}(?:(?:CPU|GPU|Chip|Processor|Hardware)[: ]{{1,3}})?Apple (?:M[1-5]\b|Silicon)", "apple"
+)
 _APPLE_CHIP = regex(r"\bM[1-5] (?:Pro|Max|Ultra)\b", "Pro|Max|Ultra")
 _OTHER_SYSTEM = regex(r"(?i)\bdual[- ]?boot\w{0,3}(?: (?:with|alongside|next to|and|of))? \w{1,10}(?: \d{1,2})?")
 # Only the branch: "nvidia driver 390".
@@ -75,25 +80,30 @@ _DRIVER_BRANCH = regex(
 _DRIVER = regex(
     r"(?i)\b(?:(?:nvidia|geforce|gpu|cuda|graphics|display)[ -]{0,2})?(?:gpu |graphics |cuda |display )?drivers?"
     rf"(?: version)?{_MARK}\s?(?:\bis\b|:|=|\bversion\b|\bv|\()?\s{{0,3}}v?"
-    r"(\d{3}\.\d{1,3}(?:\.\d{1,2})?)(?![\w.]*\d)"
+    r"(\d{3}\.\d{1,3}(?:\.\d{1,2})?)(?![\w.]*\d)",
+    "driver",
 )
 _DRIVER_PACKAGE = regex(r"\bnvidia-(?:driver|dkms|headless)-(\d{3})\b", "nvidia-")
 # The answer to a question: "What is your driver version? 410.48"
 _DRIVER_ANSWER = regex(
     r"(?i)\b(?:drivers?|nvidia-smi)\b[^?|]{0,40}\?[\s>`'\"]{0,4}(?:it(?:'s| is) |my driver is |version |v)?"
-    r"(\d{3}\.\d{2,3}(?:\.\d{2})?)(?![\w.]*\d)"
+    r"(\d{3}\.\d{2,3}(?:\.\d{2})?)(?![\w.]*\d)",
+    "?",
 )
 _SMI_CUDA = regex(
     r"(?i)nvidia-smi\s?`?(?:\s(?:says|shows|reports|gives|cuda version|cuda))?\s{0,2}(?:[=:(]|->)?\s{0,2}(?:CUDA"
-    r"(?: version)?[ :=]{1,3})?(1[0-3]\.\d)(?![.\d])"
+    r"(?: version)?[ :=]{1,3})?(1[0-3]\.\d)(?![.\d])",
+    "nvidia-smi",
 )
 _TOOLKIT = regex(
     r"(?i)(?:\bcuda[ -]?toolkit(?: version)?|\bcuda(?: version)?|\bnvcc(?: version)?(?: release)?)"
-    rf"{_MARK}\s?(?::|=|\bis\b|\bversion\b|_|-)?\s{{0,3}}v?((?:[7-9]|1[0-5])\.\d)(?:\.\d{{1,3}})?(?![.\d])"
+    rf"{_MARK}\s?(?::|=|\bis\b|\bversion\b|_|-)?\s{{0,3}}v?((?:[7-9]|1[0-5])\.\d)(?:\.\d{{1,3}})?(?![.\d])",
+    "cuda|nvcc",
 )
 _PYTHON = regex(
     rf"(?i){_LABEL}python(?: version)?{_MARK}\s?(?::|=|\(|\bversion\b|\bis\b)?\s{{0,3}}{_MARK}"
-    r"(?:\(?version )?v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])"
+    r"(?:\(?version )?v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])",
+    "python",
 )
 _PYTHON_INLINE = regex(
     r"(?i)\bPython[ -](3\.\d{1,2}(?:\.\d{1,2})?)(?![.\d])|\bpython \(version (3\.\d{1,2}(?:\.\d{1,2})?)\)", "python"
@@ -103,14 +113,16 @@ _TORCH = regex(
     rf"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{{0,3}}{_MARK}(?:\(?version )?v?"
     r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?"
     r"(?: ?\+ ?(?:cu\d{2,3}|cpu|rocm[\d.]{1,6})|[ (]{1,2}cu\d{3}\b)?)"
-    r"(?![\w.]*\d)"
+    r"(?![\w.]*\d)",
+    "torch",
 )
 # A version of 1 or more with such a local part is PyTorch's, or torchaudio's, which has the same number.
 # Torchvision's begins with 0; of other packages only DGL numbers its releases like this.
 _TORCH_ALONE = regex(r"(?<![\w.=<>~/-])(?<!dgl )(?<!DGL )([12]\.\d{1,2}\.\d{1,2}\+(?:cpu|cu\d{2,3}))(?![\w.])", "+c")
 _TORCH_INDEX = regex(
     r"\btorch\s?>=\s?(\d\.\d{1,2})(?:\.\d{1,2})?\s?,\s?<\s?(\d\.\d{1,2})(?:\.\d{1,2})? from the (cu\d{3}|cpu"
-    r"|rocm\d\.\d) index"
+    r"|rocm\d\.\d) index",
+    "torch",
 )
 _IMAGE = regex(
     rf"(?i)(?:\b(?:base |docker |container )?image{_MARK}\s?(?:is|:|=)?\s{{1,3}}{_MARK})"
@@ -126,18 +138,23 @@ _IMAGE_ALONE = regex(
 _NO_GPU = regex(
     r"(?i)\b(?:without|no|has no|lacks|don'?t have an?|do not have an?|doesn'?t have an?) (?:any |a |an |dedicated "
     r"|discrete )?nvidia (?:gpu|adapter|card|graphics|hardware)s?\b"
-    r"|\bonly (?:has |have )?(?:an? )?(?:integrated )?intel (?:gpu|graphics|uhd|hd|iris)"
+    r"|\bonly (?:has |have )?(?:an? )?(?:integrated )?intel (?:gpu|graphics|uhd|hd|iris)",
+    "nvidia|intel",
 )
 _GFX = regex(r"\b(gfx\d{3,4}[a-f]?)\b", "gfx")
 _NOUVEAU = regex(r"\b(?:about page|settings|device|graphics)\b.{0,60}\b(NV1[0-9A-F]{2})\b", "NV1")
-_GCC = regex(rf"(?i){_LABEL}g(?:cc|\+\+){_MARK}\s?(?:version|:|=)?\s?:?\s?(\d{{1,2}}(?:\.\d{{1,2}}){{0,2}})(?![.\d\w])")
+_GCC = regex(
+    rf"(?i){_LABEL}g(?:cc|\+\+){_MARK}\s?(?:version|:|=)?\s?:?\s?(\d{{1,2}}(?:\.\d{{1,2}}){{0,2}})(?![.\d\w])",
+    "gcc|g++",
+)
 # Folders that only macOS has: Python from python.org, and Homebrew on Apple silicon.
 _MAC_FOLDER = regex(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|opt/homebrew)/", "/Library/|/homebrew/")
 _FILE = regex(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)", 'File "')
 _SITE = regex(r"(?i)[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]", "-packages")
 _UNAVAILABLE = regex(
     r"(?i)(\bmps\.)?\bis_available\(\)?`?'?\)?\s?(?:always |still |now )?(?:returns?|returning|gives?|is|was"
-    r"|da|gibt|renvoie|返回|->|=>|=|:)?\s?(?:always |still )?[`'\"]?(false|true)\b"
+    r"|da|gibt|renvoie|返回|->|=>|=|:)?\s?(?:always |still )?[`'\"]?(false|true)\b",
+    "is_available",
 )
 
 

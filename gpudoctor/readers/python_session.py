@@ -116,7 +116,9 @@ def _answers(text: Text, expressions: Sequence[_Expression], silent: Collection[
 
 
 def _asked(line: str, expressions: Sequence[_Expression]) -> list[_Expression]:
-    found = [(match.start(), e) for e in expressions for match in [e.written.search(line)] if match]
+    lowered = line.lower() if "." in line else ""
+    possible = [e for e in expressions if e.name in lowered]
+    found = [(match.start(), e) for e in possible for match in [e.written.search(line)] if match]
     return [expression for _, expression in sorted(found, key=lambda pair: pair[0])]
 
 

@@ -41,7 +41,10 @@ _QUESTION = regex(r"^(?:\w{2,20} -|\$|#|echo |export |import |print\(|nvidia-smi
 _ROOT_IN_DOCKER = regex(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?\[?root@[0-9a-f]{12}[: ]", "root@")
 _KUBERNETES = regex(r"(?m)(?:^|[\s;&|$])kubectl (?:exec|logs|describe|apply|get) |^kind: Pod\b", "kubectl |kind: Pod")
 _FROM = regex(r"^\s*FROM\s+(?:--platform=\S{1,40}\s+)?(\S{1,300})(?:\s+(?:AS|as)\s+[\w.-]{1,60})?$", "FROM")
-_COMPOSE = regex(r"(?:^|[\s;&|])docker[ -]compose\s+(?:-\S+(?:\s+\S+)?\s+){0,4}(?:up|run|exec|build|start|restart)\b")
+_COMPOSE = regex(
+    r"(?:^|[\s;&|])docker[ -]compose\s+(?:-\S+(?:\s+\S+)?\s+){0,4}(?:up|run|exec|build|start|restart)\b",
+    "docker compose|docker-compose",
+)
 _NODE = regex(
     r"^\s*([crw-]{4}[rwxsStT-]{6})\.?\+?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.{4,40}?\s(/dev/(?:nvidia\S{0,40}|kfd))$",
     "/dev/",

@@ -30,14 +30,20 @@ def own_present(text: Text) -> Text:
     """Return the part of a text that describes the writer's machine now: the whole text if no words say otherwise."""
     whole = "\n".join(text.lines).strip()
     present = _after_solution(whole[-MOST_WORDS:])
-    advice = _ADVICE.search(whole)
-    is_own = _OWN.search(whole) is not None and (advice is None or advice.start() > 0)
-    if present is None and len(whole) <= LONGEST_ADVICE and not is_own:
-        present = _without(
-            whole,
-            lambda said: (_ELSEWHERE.search(said) and not _NEXT.search(said)) or (advice is not None and _fails(said)),
-        )
+    if present is None and len(whole) <= LONGEST_ADVICE:
+        present = _own(whole)
     return text if present in (None, whole) else clean_text(present, text.name)
+
+
+def _own(whole: str) -> str | None:
+    """Return the text without what is said of other machines; None if its writer speaks of the own one."""
+    advice = _ADVICE.search(whole)
+    if _OWN.search(whole) is not None and (advice is None or advice.start() > 0):
+        return None
+    return _without(
+        whole,
+        lambda said: (_ELSEWHERE.search(said) and not _NEXT.search(said)) or (advice is not None and _fails(said)),
+    )
 
 
 def _without(whole: str, left_out: Callable[[str], object]) -> str:

@@ -11,14 +11,21 @@ from gpudoctor.readers.platform_facts import SYS_PLATFORMS, wsl_of_kernel
 from gpudoctor.readers.text import Text, regex
 
 LONGEST_VERSION = 200  # characters of /proc/driver/nvidia/version
-_UNAME = regex(r"\bLinux \S{1,80} (\d{1,2}\.\d{1,3}\S{0,60}) #\d+\S{0,40} .{0,120}?\b(x86_64|aarch64|ppc64le|i686)\b")
+_UNAME = regex(
+    r"\bLinux \S{1,80} (\d{1,2}\.\d{1,3}\S{0,60}) #\d+\S{0,40} .{0,120}?\b(x86_64|aarch64|ppc64le|i686)\b", "Linux "
+)
 _PROC_VERSION = regex(r"\bLinux version (\d{1,2}\.\d{1,3}\.\d{1,3}\S{0,60}) \(", "Linux version ")
 _UNAME_RELEASE = regex(
     r"^\s*(\d\.\d{1,2}\.\d{1,3}(?:\.\d{1,3})?-[\w.+-]{0,60}"
     r"(?:generic|azure|aws|gcp|amd64|x86_64|arch\S*|WSL2|tegra|arm64|aarch64))\s*$"
 )
-_DARWIN = regex(r"\bDarwin \S{1,80} \d{1,2}\.\d\S{0,20} Darwin Kernel Version .{0,160}?\b(arm64|x86_64)\b")
-_LSB = regex(r"^\s*(?:Distributor ID|Description|Release|Codename):\s+(\S.{0,80})$")
+_DARWIN = regex(
+    r"\bDarwin \S{1,80} \d{1,2}\.\d\S{0,20} Darwin Kernel Version .{0,160}?\b(arm64|x86_64)\b", "Darwin Kernel Version"
+)
+_LSB = regex(
+    r"^\s*(?:Distributor ID|Description|Release|Codename):\s+(\S.{0,80})$",
+    "Distributor ID|Description|Release|Codename",
+)
 _WSL_VERSION = regex(r"\bWSL[ -]version: ?\d\.\d|\bWSL version: \d+\.\d+\.\d+|\bWSLg version:", "WSL")
 _WSL_STATUS = regex(r"\bDefault Version: ([12])\b", "Default Version")
 _WSL_ROW = regex(r"^\s*\*\s+[\w.-]{3,40}\s+(?:Running|Stopped)\s+([12])\s*$", "Running|Stopped")
@@ -27,11 +34,14 @@ _WINDOWS_PROMPT = regex(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?(?:P
 _MODULE = regex(
     r"^\s*(nvidia|nvidia_uvm|nvidia_drm|nvidia_modeset|nouveau)\s+\d{3,10}\s+-?\d{1,4}(?:\s+[\w,]{0,300})?\s*$"
 )
-_LSMOD = regex(r"^\s*(?:[#$>]\s*)?(?:sudo\s+)?lsmod\s*\|\s*e?grep\s+(?:-\w+\s+)*[\"']?\^?(nvidia|nouveau)[\"']?\s*$")
+_LSMOD = regex(
+    r"^\s*(?:[#$>]\s*)?(?:sudo\s+)?lsmod\s*\|\s*e?grep\s+(?:-\w+\s+)*[\"']?\^?(nvidia|nouveau)[\"']?\s*$", "lsmod"
+)
 _SECURE_BOOT = regex(r"\bSecureBoot (enabled|disabled)\b|\bSecure Boot: (enabled|disabled)\b", "Boot")
 _DKMS = regex(
     r"^\s*nvidia(?:-[\w-]{1,30})?(?:/|, )(\d{3}[\d.]{0,12})(?:, ([\w.+-]{3,60}), \w{3,10})?"
-    r": ?(installed|built|added|broken)"
+    r": ?(installed|built|added|broken)",
+    "nvidia",
 )
 _MODULE_VERSION = "NVRM version:"
 _GCC = regex(
@@ -41,7 +51,8 @@ _GCC_VERBOSE = regex(r"^\s*gcc version (\d{1,2}\.\d{1,2}\.\d{1,2}) ", "gcc versi
 _CL = regex(r"Microsoft \(R\) C/C\+\+ Optimizing Compiler Version (\d{2}\.\d{2}(?:\.\d{1,6})?)", "Microsoft (R)")
 _PYTHON = regex(
     r"^\s*Python (\d\.\d{1,2}\.\d{1,2}(?:(?:a|b|rc)\d+|\+)?)"
-    r"(?:\s*(?:$|:: |\| .{0,100}$|\([^\n]{3,160}?(?:on (linux|win32|darwin))?\s*$))"
+    r"(?:\s*(?:$|:: |\| .{0,100}$|\([^\n]{3,160}?(?:on (linux|win32|darwin))?\s*$))",
+    "Python ",
 )
 _ON = regex(r"^\[(?:GCC|Clang|MSC) .{2,80}\] on (linux|win32|darwin)\s*$", " on ")
 
@@ -54,9 +65,10 @@ _NO_NVCC = regex(
     r"|'nvcc' is not recognized as|The term 'nvcc' is not recognized|nvcc: No such file"
 )
 _WHICH_NVCC = regex(
-    r"^\s*(?:(?:which|whereis|command -v|type|where) nvcc\s+|nvcc: |nvcc is )?((?:/[\w.+-]{1,60}){1,12}/nvcc)\s*$"
+    r"^\s*(?:(?:which|whereis|command -v|type|where) nvcc\s+|nvcc: |nvcc is )?((?:/[\w.+-]{1,60}){1,12}/nvcc)\s*$",
+    "/nvcc",
 )
-_WHICH_NVCC_WINDOWS = regex(r"^\s*([A-Za-z]:\\[^\n:*?\"<>|]{1,200}\\nvcc\.exe)\s*$")
+_WHICH_NVCC_WINDOWS = regex(r"^\s*([A-Za-z]:\\[^\n:*?\"<>|]{1,200}\\nvcc\.exe)\s*$", "nvcc.exe")
 
 
 def read_nvcc(text: Text) -> Facts:

@@ -52,10 +52,13 @@ def _found(
     seen: set[str] = set()
     lowered = text if CASED in row.pattern else lowered
     searched = lowered[:MOST_WORDS] if row.guess else lowered
+    for expression in sorted(row.near, key=len):
+        if (one := written(expression)) == NOTHING or not _compiled(one).search(searched):
+            return  # most rows lack one of them; searching all of them in every order takes ten times as long
     near = [written(expression) for expression in row.near]
     pattern = "" if near else written(row.pattern)
-    if NOTHING in (pattern, *near) or not all(_compiled(one).search(searched) for one in sorted(near, key=len)):
-        return  # most rows lack one of them; searching all of them in every order takes ten times as long
+    if pattern == NOTHING:
+        return
     if row.unless and _compiled(written(row.unless)).search(lowered):
         return
     for match in _compiled(pattern or in_any_order(near, row.within)).finditer(searched):

@@ -139,6 +139,8 @@ def in_any_order(near: Sequence[str], within: int) -> str:
 
 def _spelled_out(pattern: str, vocabulary: Mapping[str, str]) -> str:
     """Return the pattern with vocabulary names replaced by their words, which may contain names too."""
-    for _ in range(3 if vocabulary else 0):
+    for _ in range(3):
+        if "%" not in pattern or not vocabulary:
+            break
         pattern = re.sub(r"%([a-z-]+)%", lambda match: f"(?:{vocabulary[match[1]]})", pattern)
     return pattern
