@@ -12,6 +12,7 @@ from gpudoctor.model.versions import PackageVersion
 
 SCHEMA = "gpudoctor/profile/1"
 FILE_NAME = "gpudoctor.env"
+ALLOCATOR_VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 
 @record
@@ -28,6 +29,9 @@ class Profile:
     created_at: Annotated[str, Fact("UTC time in ISO 8601")] = ""
     throughput: Annotated[float | None, Fact("samples per second that were measured")] = None
     unit: Annotated[str, Fact('unit of the throughput: "samples/s"')] = ""
+    physical_device: Annotated[
+        str, Fact("what CUDA_VISIBLE_DEVICES called the device: a number or a UUID; empty if it was not set")
+    ] = ""
     accumulation_steps: Annotated[int | None, Fact("batches between two steps of the optimiser")] = None
     search: Annotated[str, Fact('"cut-short" if the budget ended the search, empty if it was complete')] = ""
     channels_last: bool = False

@@ -104,9 +104,9 @@ class Measurement:
 
     @property
     def fraction_of_peak(self) -> float | None:
-        """Return the achieved rate as a share of the datasheet's."""
-        tflops = self.tflops
-        return tflops / self.peak_tflops if tflops is not None and self.peak_tflops else None
+        """Return the achieved rate as a share of the datasheet's; None above 1, where one of them is wrong."""
+        share = self.tflops / self.peak_tflops if self.tflops is not None and self.peak_tflops else None
+        return share if share is None or share <= 1 else None
 
 
 @record
@@ -181,6 +181,8 @@ class TunedDevice:
     cupy_version: str | None = None
     cuda_version: str | None = None
     threads: Annotated[int | None, Fact("threads that the library uses by itself on the CPU")] = None
+    visible: Annotated[str, Fact("what CUDA_VISIBLE_DEVICES calls the device: a number or a UUID; empty if unset")] = ""
+    allocator: Annotated[str, Fact("value of PYTORCH_ALLOC_CONF that the trials began with; empty for none")] = ""
     precisions: Annotated[tuple[str, ...], Fact("those that the device supports itself, without emulation")] = ()
     unsupported: Annotated[tuple[str, ...], Fact('those that it does not, with the reason: "bf16: emulated"')] = ()
 
@@ -266,5 +268,8 @@ class Tuning:
     transfers: tuple[Transfer, ...] = ()
     loading: tuple[Loading, ...] = ()
     profile: Annotated[str | None, Fact("path of the profile written")] = None
+    budget_needed_seconds: Annotated[
+        float | None, Fact("with which the search would probably end by itself; None if it did", "seconds")
+    ] = None
     interrupted: Annotated[str | None, Fact('what ended it early: "budget" or "signal"; None if nothing did')] = None
     warnings: tuple[str, ...] = ()

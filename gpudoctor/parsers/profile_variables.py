@@ -8,11 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpudoctor.model.profile import SCHEMA, Profile
+from gpudoctor.model.profile import ALLOCATOR_VARIABLES, SCHEMA, Profile
 
 PREFIX = "GPUDOCTOR_"
 SCHEMA_VARIABLE = "GPUDOCTOR_SCHEMA"
-ALLOCATOR_VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 THREADS_VARIABLE = "OMP_NUM_THREADS"
 TF32_VARIABLE = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"
 FRAMEWORK_VARIABLES = frozenset((*ALLOCATOR_VARIABLES, THREADS_VARIABLE, TF32_VARIABLE))
@@ -80,6 +79,7 @@ _FIELDS: Mapping[str, Callable[[str], Any]] = {
     "created_at": str,
     "throughput": _matching(r"[0-9]{1,15}(\.[0-9]{1,9})?", "a decimal number", float),
     "unit": str,
+    "physical_device": _matching(r"[A-Za-z0-9-]{0,64}", "a number or a UUID"),
     "accumulation_steps": _number,
     "search": _matching("cut-short|", "cut-short or nothing"),
     "channels_last": _flag,

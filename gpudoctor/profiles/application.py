@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gpudoctor.model.profile import FILE_NAME, Profile
-from gpudoctor.parsers.profile_variables import ALLOCATOR_VARIABLES, THREADS_VARIABLE
+from gpudoctor.model.profile import ALLOCATOR_VARIABLES, FILE_NAME, Profile
+from gpudoctor.parsers.profile_variables import THREADS_VARIABLE
 from gpudoctor.profiles.env_file import read_profile
 from gpudoctor.tuning.workers.precision import Precision, TorchPrecision, make_precision
 

@@ -54,6 +54,8 @@ def _compose(profile: Profile) -> str:
 def _accelerate(profile: Profile) -> str:
     """Return a file for `accelerate launch --config_file`, for one process on the device.
 
+    `gpu_ids` becomes CUDA_VISIBLE_DEVICES, so that they are the numbers of the machine, not of a process.
+
     Source: ClusterConfig in src/accelerate/commands/config/config_args.py; it refuses a key that it does not know.
     """
     kind, _, index = profile.device.partition(":")
@@ -66,7 +68,7 @@ def _accelerate(profile: Profile) -> str:
         "machine_rank": "0",
         "main_training_function": "main",
         "use_cpu": "true" if kind == "cpu" else "false",
-        **({"gpu_ids": f"'{index}'"} if kind == "cuda" else {}),
+        **({"gpu_ids": f"'{profile.physical_device or index}'"} if kind == "cuda" else {}),
     }
     compiled = "dynamo_config:\n  dynamo_backend: INDUCTOR\n" if profile.compile else ""
     hints = f"# batch size: {profile.batch_size}\n"  # what the format has no place for
@@ -83,7 +85,7 @@ def _deepspeed(profile: Profile) -> str:
     autocast = _autocast(profile, "DeepSpeed")
     configuration = {
         "train_micro_batch_size_per_gpu": profile.batch_size,
-        "gradient_accumulation_steps": 1,
+        "gradient_accumulation_steps": profile.accumulation_steps or 1,
         "bf16": {"enabled": autocast == "bf16"},
         "fp16": {"enabled": autocast == "fp16"},
     }

@@ -2,13 +2,13 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model import DriverVersion, fingerprint_memory, fingerprint_value
-from gpudoctor.model.profile import Profile
+from gpudoctor.model.profile import ALLOCATOR_VARIABLES, Profile
 from gpudoctor.model.tuning import Recommendation, TunedDevice, Tuning
 from gpudoctor.parsers import profile_variables
 from gpudoctor.profiles.env_file import is_name
@@ -57,6 +57,7 @@ def _recommended(tuning: Tuning, advice: Recommendation, created_at: str | None)
         created_at=created_at or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         throughput=round(advice.throughput, 3),
         unit=profile_variables.allowed(advice.unit),
+        physical_device=device.visible,
         accumulation_steps=advice.accumulation_steps,
         search="cut-short" if tuning.interrupted else "",
         channels_last=settings.channels_last,
@@ -66,7 +67,7 @@ def _recommended(tuning: Tuning, advice: Recommendation, created_at: str | None)
         non_blocking=settings.non_blocking,
         workers=settings.loader_workers,
         frameworks=_framework_variables(advice, device.torch_version),
-        warnings=(*tuning.warnings, *advice.warnings),
+        warnings=(*tuning.warnings, *advice.warnings, *_left_out(advice)),
     )
 
 
@@ -91,13 +92,20 @@ def fingerprint_of(device: TunedDevice) -> str:
     return ",".join(f"{name}:{fingerprint_value(text)}" for name, text in parts.items() if text)
 
 
+def _left_out(advice: Recommendation) -> Iterator[str]:
+    """Yield what the file cannot contain."""
+    if not profile_variables.is_allowed(advice.settings.allocator):
+        new = ALLOCATOR_VARIABLES[0]
+        yield f"set {new}={advice.settings.allocator} yourself: an env file cannot contain all of its characters"
+
+
 def _framework_variables(advice: Recommendation, torch_version: str | None) -> dict[str, str]:
     """Return the variables that PyTorch reads, so that a program needs no change for them."""
     variables = {}
-    if advice.settings.allocator:
+    if profile_variables.is_allowed(advice.settings.allocator) and advice.settings.allocator:
         match = re.match(r"(\d{1,4})\.(\d{1,4})", torch_version or "")
         is_new = match and (int(match[1]), int(match[2])) >= FIRST_RELEASE_WITH_NEW_ALLOCATOR_VARIABLE
-        new, old = profile_variables.ALLOCATOR_VARIABLES  # every release reads the old one, some with a warning
+        new, old = ALLOCATOR_VARIABLES  # every release reads the old one, some with a warning
         variables[new if is_new else old] = advice.settings.allocator
     if advice.settings.threads:
         variables[profile_variables.THREADS_VARIABLE] = str(advice.settings.threads)

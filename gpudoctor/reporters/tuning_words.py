@@ -1,6 +1,5 @@
 """The sentences about a tuning, which the table and the HTML page share. All text from outside is cleaned here."""
 
-import math
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -228,15 +227,8 @@ def device(tuning: Tuning) -> list[str]:
     ]
 
 
-def _ended_early(tuning: Tuning) -> str:
-    if tuning.interrupted == SIGNAL:
-        return "the run was interrupted: only what was measured is ranked"
-    more = math.ceil(2 * tuning.elapsed_seconds / 30) * 30
-    return f"the budget ended the search: another precision or batch size may be faster. Try --budget {more}"
-
-
 def warnings(tuning: Tuning) -> list[str]:
     """Return what to know before one believes the result, each thing once."""
     advice = () if tuning.recommendation is None else tuning.recommendation.warnings
-    early = () if tuning.interrupted is None else (_ended_early(tuning),)
+    early = ("the run was interrupted: only what was measured is ranked",) * (tuning.interrupted == SIGNAL)
     return list(dict.fromkeys(clean(text) for text in (*early, *tuning.warnings, *advice)))

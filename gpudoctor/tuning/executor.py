@@ -1,5 +1,6 @@
 """Where trials run: worker processes on a device, a simulated device, or a recording of one."""
 
+import math
 from typing import Protocol
 
 from gpudoctor.model.record import record
@@ -28,12 +29,14 @@ class Effort:
     steps: full steps to time.
     limit_seconds: after which no further step starts; those done count. A trial that is silent far beyond is killed.
     most_seconds: a slow step may go beyond `limit_seconds` up to here, until there are enough to compare.
+    answer_seconds: after which a trial that gives no answer is killed; of no meaning to the worker.
     """
 
     warmup_steps: int = 2
     steps: int = 9
     limit_seconds: float = 10.0
     most_seconds: float = 10.0
+    answer_seconds: float = math.inf
 
 
 class Executor(Protocol):

@@ -81,9 +81,13 @@ def throughput_quartiles(measurement: Measurement) -> tuple[float, float] | None
 
 
 def fraction_of_ceiling(tuning: Tuning, measurement: Measurement) -> float | None:
-    """Return the achieved rate as a share of what a large matrix product reached on this device."""
+    """Return the achieved rate as a share of what a large matrix product reached on this device.
+
+    None above 1: something disturbed the measurement of the product.
+    """
     ceiling = next((c.measured_tflops for c in tuning.ceilings if c.precision == measurement.precision), None)
-    return measurement.tflops / ceiling if measurement.tflops is not None and ceiling else None
+    share = measurement.tflops / ceiling if measurement.tflops is not None and ceiling else None
+    return share if share is None or share <= 1 else None
 
 
 def precisions(tuning: Tuning) -> tuple[str, ...]:

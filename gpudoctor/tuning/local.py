@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from gpudoctor.data.peaks import DevicePeak, device_peak
 from gpudoctor.errors import GpudoctorError, UsageError, WorkloadError
 from gpudoctor.model.codec import from_json, to_json
+from gpudoctor.model.profile import ALLOCATOR_VARIABLES
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import (
     COMPLEX_PRECISIONS,
@@ -176,8 +177,8 @@ class LocalExecutor:
 
     def _measure(self, trial: Trial, effort: Effort) -> Measurement:
         request = {"ask": "measure", "trial": to_json(trial), "effort": to_json(effort)}
-        seconds = effort.limit_seconds + (COMPILE_SECONDS if trial.settings.compile else 0.0)
-        answer = self._answer_or_failure(trial, request, seconds)
+        seconds = effort.limit_seconds + self._timeouts.start + (COMPILE_SECONDS if trial.settings.compile else 0.0)
+        answer = self._answer_or_failure(trial, request, min(seconds, effort.answer_seconds))
         if isinstance(answer, Measurement):
             return answer
         peak = self._peak.tflops.get(trial.precision) if self._peak else None
@@ -187,13 +188,15 @@ class LocalExecutor:
     def compare(self, precision: str) -> Numerics | Measurement:
         limit = self._timeouts.comparison
         request = {"ask": "compare", "precision": precision, "limit_seconds": limit}
-        answer = self._answer_or_failure(Trial(precision=precision, batch_size=0), request, 2 * limit)
+        answer = self._answer_or_failure(
+            Trial(precision=precision, batch_size=0), request, 2 * limit + self._timeouts.start
+        )
         return answer if isinstance(answer, Measurement) else read(Numerics, answer)
 
     def _answer_or_failure(self, trial: Trial, request: Mapping[str, Any], seconds: float) -> Any:
-        """Return the answer, or the measurement of a trial that failed. seconds: what it may take after the start."""
+        """Return the answer, or the measurement of a trial that failed. seconds: what it may take."""
         try:
-            return self._ask_of(trial.precision, request, seconds + self._timeouts.start, trial.settings.allocator)
+            return self._ask_of(trial.precision, request, seconds, trial.settings.allocator)
         except _Refused as refused:
             status, detail = refused.status, refused.detail
         except WorkerSilent as silent:
@@ -326,7 +329,7 @@ def allocator_variables(allocator: str, environ: Mapping[str, str]) -> dict[str,
     """
     if not allocator:
         return dict(environ)
-    return {**environ, "PYTORCH_ALLOC_CONF": allocator, "PYTORCH_CUDA_ALLOC_CONF": allocator}
+    return {**environ, **dict.fromkeys(ALLOCATOR_VARIABLES, allocator)}
 
 
 T = TypeVar("T")

@@ -4,6 +4,7 @@ Policies say what to measure next from what is known so far, and None when there
 climb: ever larger batches, each only as far as the measured memory lets it fit, until a larger one promises nothing;
 refine: the smallest batch that the measured step times promise to be as fast as the best one;
 confirm: once more, what the choice hangs on;
+cool: once more the choice, if the device was throttled;
 hold: once more the choice itself, if a trial failed since.
 """
 
@@ -17,12 +18,15 @@ from gpudoctor.model.record import record
 from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Trial
 from gpudoctor.tuning.executor import Effort, Executor
 from gpudoctor.tuning.memory import MemoryModel, model_of
-from gpudoctor.tuning.throughput import MOST_TOLERANCE, WORTH_IT, StepTimes, gain_per_doubling, times_of
+from gpudoctor.tuning.throughput import MOST_TOLERANCE, WORTH_IT, StepTimes, gain_per_doubling, times_of, undisturbed
 
 EFFORT = Effort(warmup_steps=2, steps=40, limit_seconds=3.0)
 
 COLLAPSE = 2.0
 """A throughput this many times lower than that of a smaller batch: the memory has spilt over to the host."""
+
+HANGS, HANGS_STEPS = 3.0, 20
+"""A trial hangs after this many times what it should take, plus the longest time that so many steps could take."""
 
 MOST_TIMES_MEASURED = 8
 """The largest batch size called safe is at most this many times the largest that ran: further a line is a guess."""
@@ -40,6 +44,7 @@ class Limits:
     smallest_batch: that the user allows; None for any.
     effective_batch: samples between two steps of the optimiser: the batch recommended divides them; None for any.
     deadline: of executor.now(); no trial starts after it.
+    start_seconds: that a worker takes until it can measure.
     effort: how long one trial may take.
     """
 
@@ -48,6 +53,7 @@ class Limits:
     smallest_batch: int | None = None
     effective_batch: int | None = None
     deadline: float = math.inf
+    start_seconds: float = math.inf
     effort: Effort = EFFORT
 
     def sizes(self, largest: int) -> list[int]:
@@ -251,6 +257,13 @@ def confirm(known: Known) -> int | None:
     return next((size for size in deciding if measured.count(size) == 1), None)
 
 
+def cool(known: Known) -> int | None:
+    """Return the chosen batch size if it was only measured on a throttled device; None if all is well."""
+    size = chosen(known)
+    taken = [m for m in known.usable if m.batch_size == size]
+    return size if len(taken) == 1 and taken[0].conditions.throttle_reasons else None
+
+
 def hold(known: Known) -> int | None:
     """Return the chosen batch size if another one failed since it ran: a process that took memory fails it too.
 
@@ -320,6 +333,7 @@ SEARCH: tuple[tuple[Policy, float], ...] = (
     (refine, CORRECTIONS),
     (confirm, CONFIRMATIONS),
     (refine, CORRECTIONS),
+    (cool, CONFIRMATIONS),
     (hold, FAILURES),
 )
 EXHAUSTIVE: tuple[tuple[Policy, float], ...] = ((_every_power, math.inf),)
@@ -377,9 +391,18 @@ def result_of(precision: str, measurements: tuple[Measurement, ...], limits: Lim
     known = Known(measurements, limits)
     size, best = None if known.refused else chosen(known), None
     if size is not None:
-        measured = [m for m in known.usable if m.batch_size == size]
+        measured = undisturbed(m for m in known.usable if m.batch_size == size)
         best = replace(measured[-1], step_seconds=tuple(second for m in measured for second in m.step_seconds))
     return SearchResult(precision=precision, measurements=known.measurements, best=best, max_batch_size=known.safe)
+
+
+def _answer_seconds(known: Known, size: int) -> float:
+    """Return after how many seconds a trial hangs, from how long smaller ones took: so that one spares the budget."""
+    if not known.usable:
+        return math.inf
+    first = max((m.warmup_seconds[0] for m in known.usable if m.warmup_seconds), default=0.0)  # it may compile
+    step = max((m.step_median_seconds or 0.0) * max(size / m.batch_size, 1.0) for m in known.usable)
+    return HANGS * (known.limits.start_seconds + first + known.limits.effort.limit_seconds) + HANGS_STEPS * step
 
 
 def _measure(executor: Executor, precision: str, size: int, known: Known) -> Measurement | None:
@@ -391,7 +414,12 @@ def _measure(executor: Executor, precision: str, size: int, known: Known) -> Mea
     predicted = known.memory.estimate(size) if known.memory else None
     effort, left = known.limits.effort, known.limits.deadline - executor.now()
     trial = Trial(precision=precision, batch_size=size, predicted_memory_bytes=predicted)
-    limits = replace(effort, limit_seconds=min(effort.limit_seconds, left), most_seconds=left)
+    limits = replace(
+        effort,
+        limit_seconds=min(effort.limit_seconds, left),
+        most_seconds=left,
+        answer_seconds=_answer_seconds(known, size),
+    )
     try:
         return executor.measure(trial, limits)
     except WorkloadError as error:

@@ -1,10 +1,12 @@
 """The switches next to precision and batch size: each tried at the chosen point, kept if it is worth it."""
 
 import math
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, Loading, Measurement, Settings, SettingTrial, Transfer, Trial, TunedDevice
 from gpudoctor.tuning.executor import Effort, Executor
 from gpudoctor.tuning.throughput import relative_error
@@ -15,8 +17,14 @@ WORTH_IT = 0.02
 NOISES = 2.0
 """A gain must also be this many times the standard error of the two medians' ratio."""
 
+FEWEST_ROUNDS, MOST_ROUNDS = 2, 4
+CLEAR = 0.01
+"""A switch is measured in turns with what it is compared with, until its gain is so far from what is worth it."""
+
 FEWEST_STEPS = 3
 """No switch is tried in a time that has fewer: they show no noise."""
+
+EXPANDABLE = "expandable_segments:True"
 
 EFFORT = Effort(warmup_steps=3, steps=15)
 
@@ -28,7 +36,8 @@ def candidates(device: TunedDevice) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     if device.kind == "cuda":
         yield "cudnn_benchmark", {"cudnn_benchmark": True}
-        yield "allocator", {"allocator": "expandable_segments:True"}
+        if EXPANDABLE.partition(":")[0] not in device.allocator:  # whoever has set it, has decided
+            yield "allocator", {"allocator": ",".join(filter(None, (device.allocator, EXPANDABLE)))}
     yield "channels_last", {"channels_last": True}
     if device.kind == "cpu":
         used = device.threads or 1
@@ -53,32 +62,76 @@ def improve(
     """
     best = chosen
     for name, changes in candidates(device):
-        left = (deadline - executor.now()) / 2
+        left = (deadline - executor.now()) / (2 * FEWEST_ROUNDS)
         if left <= FEWEST_STEPS * (chosen.step_median_seconds or 0.0):
             break
-        effort = replace(EFFORT, limit_seconds=min(EFFORT.limit_seconds, left))
-        reference = executor.measure(trial_like(best, best.settings), effort)
-        if reference.status != OK:
-            return reference
-        switch = _try(executor, name, reference, replace(best.settings, **changes), effort)
+        effort = replace(EFFORT, limit_seconds=min(EFFORT.limit_seconds, left), most_seconds=left)
+        rounds = _rounds(executor, best, replace(best.settings, **changes), effort, deadline)
+        if rounds[-1].reference.status != OK:
+            return rounds[-1].reference
+        switch = _judged(name, rounds)
         observe(switch)
         best = switch.measurement if switch.kept else best
     return best
 
 
-def _try(executor: Executor, name: str, reference: Measurement, settings: Settings, effort: Effort) -> SettingTrial:
-    """Measure the switch right after what it is compared with: so little time leaves the clocks little to drift."""
-    measured = executor.measure(trial_like(reference, settings), effort)
-    if measured.throughput is None or reference.throughput is None:
-        return SettingTrial(
-            name=name, measurement=measured, gain=None, kept=False, why=measured.detail or measured.status
-        )
-    gain = measured.throughput / reference.throughput - 1
+@record
+class Round:
+    """A switch, measured right after what it is compared with: so little time leaves the clocks little to drift."""
+
+    reference: Measurement
+    measured: Measurement
+
+    @property
+    def gain(self) -> float | None:
+        """Return by which share the throughput grows; None if one of them did not run."""
+        before, after = self.reference.throughput, self.measured.throughput
+        return None if before is None or after is None else after / before - 1
+
+
+def _rounds(executor: Executor, best: Measurement, settings: Settings, effort: Effort, deadline: float) -> list[Round]:
+    """Return the rounds of one switch: one if it fails or is slower, else until the gain is clear, or time is up."""
+    rounds: list[Round] = []
+    while len(rounds) < MOST_ROUNDS:
+        started = executor.now()
+        reference = executor.measure(trial_like(best, best.settings), effort)
+        if reference.status != OK:
+            return [*rounds, Round(reference=reference, measured=reference)]
+        rounds.append(Round(reference=reference, measured=executor.measure(trial_like(best, settings), effort)))
+        gains = [item.gain for item in rounds if item.gain is not None]
+        if len(gains) < len(rounds) or gains[0] < WORTH_IT:
+            break
+        is_clear = len(rounds) >= FEWEST_ROUNDS and abs(statistics.median(gains) - WORTH_IT) > CLEAR
+        if is_clear or 2 * executor.now() - started > deadline:
+            break
+    return rounds
+
+
+def _judged(name: str, rounds: Sequence[Round]) -> SettingTrial:
+    """Return whether the switch is kept: a gain in each of several rounds, and more than the noise of the steps."""
+    failed = next((item.measured for item in rounds if item.measured.throughput is None), None)
+    if failed is not None:
+        return SettingTrial(name=name, measurement=failed, gain=None, kept=False, why=failed.detail or failed.status)
+    measured = together([item.measured for item in rounds])
+    reference = together([item.reference for item in rounds])
+    gains = [item.gain or 0.0 for item in rounds]
+    gain = statistics.median(gains)
     needed = max(WORTH_IT, NOISES * math.hypot(*(relative_error(m.step_seconds) for m in (measured, reference))))
-    kept = gain > needed
-    why = f"{gain:+.1%}" if kept else f"{gain:+.1%}, less than the {needed:.1%} that noise allows"
-    return SettingTrial(
-        name=name, measurement=measured, gain=gain, kept=kept, why=f"{why}{_pay_off(measured, reference)}"
+    doubt = ""
+    if gain <= needed:
+        doubt = f", less than the {needed:.1%} that noise allows"
+    elif min(gains) <= 0:
+        doubt = f", but {min(gains):+.1%} when it was repeated"
+    elif len(rounds) < FEWEST_ROUNDS or min(len(m.step_seconds) for m in (measured, reference)) < FEWEST_STEPS:
+        doubt = ", but the budget ended before it was repeated"
+    why = f"{gain:+.1%}{doubt}{_pay_off(rounds[0].measured, reference)}"
+    return SettingTrial(name=name, measurement=measured, gain=gain, kept=not doubt, why=why)
+
+
+def together(taken: Sequence[Measurement]) -> Measurement:
+    """Return one measurement with the steps of all."""
+    return replace(
+        taken[-1], step_seconds=tuple(second for measurement in taken for second in measurement.step_seconds)
     )
 
 

@@ -88,15 +88,24 @@ def times_of(measurements: Iterable[Measurement]) -> StepTimes:
 
     The steps of a batch size that was measured several times are taken together.
     """
-    steps: dict[int, list[float]] = {}
+    measured: dict[int, list[Measurement]] = {}
     for measurement in measurements:
         if measurement.status == OK and len(measurement.step_seconds) > 1:
-            steps.setdefault(measurement.batch_size, []).extend(measurement.step_seconds)
+            measured.setdefault(measurement.batch_size, []).append(measurement)
+    steps = {
+        size: [seconds for m in undisturbed(taken) for seconds in m.step_seconds] for size, taken in measured.items()
+    }
     medians = {batch_size: statistics.median(seconds) for batch_size, seconds in steps.items()}
     return StepTimes(
         TimePoint(batch_size=size, seconds=median, error_seconds=median * relative_error(steps[size]))
         for size, median in medians.items()
     )
+
+
+def undisturbed(measured: Iterable[Measurement]) -> list[Measurement]:
+    """Return those that were not throttled; all if each of them was."""
+    taken = list(measured)
+    return [measurement for measurement in taken if not measurement.conditions.throttle_reasons] or taken
 
 
 def relative_error(seconds: Sequence[float]) -> float:
@@ -109,6 +118,16 @@ def relative_error(seconds: Sequence[float]) -> float:
         return 0.1
     low, median, high = found
     return (high - low) / median / 1.35 * 1.25 / math.sqrt(len(seconds))
+
+
+def rate(measurement: Measurement) -> float:
+    """Return the throughput; 0 if it did not run."""
+    return measurement.throughput or 0.0
+
+
+def error_of(*measurements: Measurement) -> float:
+    """Return the standard error of the ratio of two throughputs, as a share."""
+    return math.hypot(*(relative_error(measurement.step_seconds) for measurement in measurements))
 
 
 def gain_per_doubling(low: TimePoint, high: TimePoint) -> float:

@@ -3,6 +3,7 @@
 What is known so far is in a TuningRun, so that an interruption or the end of the budget loses nothing.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from gpudoctor.model.tuning import (
     UNSUPPORTED,
     Measurement,
     Recommendation,
+    Settings,
     SettingTrial,
     TunedDevice,
     TunedWorkload,
@@ -24,7 +26,14 @@ from gpudoctor.model.tuning import (
 from gpudoctor.tuning.executor import BUDGET_ENDED, Executor
 from gpudoctor.tuning.recommend import recommend
 from gpudoctor.tuning.search import EFFORT, Limits, SearchResult, exhaustive, result_of, search
-from gpudoctor.tuning.settings import candidates, choose_transfer, choose_workers, fits_on_device, improve
+from gpudoctor.tuning.settings import (
+    candidates,
+    choose_transfer,
+    choose_workers,
+    fits_on_device,
+    improve,
+    trial_like,
+)
 
 LIKELY_FASTEST_FIRST = ("bf16", "fp16", "tf32", "fp32", "complex64", "complex128")
 """So that a small budget is spent on what is likely to win. On the CPU that is fp32: few have arithmetic for bf16."""
@@ -72,6 +81,8 @@ class TuningRun:
             device=TunedDevice(kind=""), workload=TunedWorkload(name=""), elapsed_seconds=0.0, measurements=()
         )
         self.results: dict[str, SearchResult] = {}
+        self.seconds: dict[str, float] = {}
+        """What the comparison and the search of each precision took."""
         self.limits = Limits()
 
     def say(self, text: str) -> None:
@@ -110,8 +121,16 @@ class TuningRun:
         """Choose from everything that was measured, also if a search could not end."""
         measured = self.known.measurements
         precisions = dict.fromkeys(m.precision for m in measured if m.batch_size)
-        by_precision = {name: tuple(m for m in measured if m.precision == name) for name in precisions}
-        results = [result_of(name, found, self.limits) for name, found in by_precision.items()]
+        plain = measured[0].settings if measured else None
+        by_precision = {
+            name: tuple(m for m in measured if m.precision == name and m.settings == plain) for name in precisions
+        }
+        results = [
+            replace(
+                result_of(name, found, self.limits), cut_short=name not in self.results or self.results[name].cut_short
+            )
+            for name, found in by_precision.items()
+        ]
         self.learn(recommendation=recommend(None, results, self.known.numerics, self.limits))
         return self.known.recommendation
 
@@ -150,13 +169,16 @@ def _run(run: TuningRun) -> None:
         smallest_batch=request.smallest_batch,
         effective_batch=request.effective_batch,
         deadline=run.start + SEARCH_SHARE * budget,
+        start_seconds=start_seconds,
         effort=replace(EFFORT, limit_seconds=min(max(TRIAL_SHARE * budget, least), most)),
     )
     for number, precision in enumerate(precisions):
         left = run.limits.deadline - executor.now()
         if left <= start_seconds and run.results and not request.exhaustive:
             break
+        began = executor.now()
         _search(run, precision, max(left / (len(precisions) - number), LEAST_SHARE * budget))
+        run.seconds[precision] = executor.now() - began
     late = run.start + SWITCH_SHARE * budget
     for number, (precision, found) in enumerate(reversed(run.results.items())):  # the worker at hand first
         needs = start_seconds if number else 0.0
@@ -174,7 +196,10 @@ def _list_missing(run: TuningRun, precisions: list[str]) -> None:
     measured = {m.precision for m in run.known.measurements}
     missing = [precision for precision in precisions if precision not in measured]
     if missing or any(found.cut_short for found in run.results.values()):
-        run.learn(interrupted=BUDGET)
+        needed = _budget_needed(run, missing)
+        text = "the budget ended the search: another precision or batch size may be faster. A complete search"
+        warning = f"{text} probably needs --budget {needed:.0f}"
+        run.learn(interrupted=BUDGET, budget_needed_seconds=needed, warnings=(*run.known.warnings, warning))
     if run.known.recommendation is not None:
         tried = {switch.name for switch in run.known.switches if switch.why != BUDGET_ENDED}
         missing += [name for name, _ in candidates(run.known.device) if name not in tried]
@@ -182,6 +207,17 @@ def _list_missing(run: TuningRun, precisions: list[str]) -> None:
     if missing:
         text = f"not measured, because the budget ended first: {', '.join(missing)}"
         run.learn(warnings=(*run.known.warnings, text))
+
+
+def _budget_needed(run: TuningRun, missing: list[str]) -> float:
+    """Return the budget that a complete search probably needs: a search that was cut short counts twice."""
+    whole = [
+        seconds for name, seconds in run.seconds.items() if name in run.results and not run.results[name].cut_short
+    ]
+    typical = max([*whole, *run.seconds.values()], default=run.request.budget_seconds)
+    cut = [max(2 * run.seconds.get(name, 0.0), typical) for name, found in run.results.items() if found.cut_short]
+    needed = (run.limits.start_seconds + sum(whole) + sum(cut) + typical * len(missing)) / SEARCH_SHARE
+    return math.ceil(max(needed, 1.5 * run.request.budget_seconds) / 30) * 30.0
 
 
 def _precisions(run: TuningRun) -> list[str]:
@@ -237,8 +273,22 @@ def _recommend(run: TuningRun, deadline: float) -> None:
         if kept and improved.throughput is not None:
             better = replace(chosen, settings=improved.settings, why=(*chosen.why, *kept))
             rate, peak = improved.throughput, improved.peak_memory_bytes
-            run.learn(recommendation=replace(better, throughput=rate, peak_memory_bytes=peak))
+            largest = _largest_with_switches(run, chosen, improved, limits)
+            run.learn(recommendation=replace(better, throughput=rate, peak_memory_bytes=peak, max_batch_size=largest))
         return
+
+
+def _largest_with_switches(run: TuningRun, chosen: Recommendation, improved: Measurement, limits: Limits) -> int | None:
+    """Return the largest safe batch size under the recommended switches, from a second batch size under them."""
+    largest = chosen.max_batch_size
+    if largest is None or replace(improved.settings, threads=None) == Settings():
+        return largest
+    size = min(largest, 2 * improved.batch_size)
+    if size <= improved.batch_size or run.executor.now() >= limits.deadline:
+        return improved.batch_size
+    more = run.executor.measure(replace(trial_like(improved, improved.settings), batch_size=size), limits.effort)
+    run.add(more)
+    return result_of(improved.precision, (improved, more), limits).max_batch_size
 
 
 def _advise(run: TuningRun, chosen: Recommendation) -> None:

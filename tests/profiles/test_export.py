@@ -80,6 +80,12 @@ def test_accelerate(precision: str, mixed: str) -> None:
     assert "# batch size: 256\n" in text
 
 
+@pytest.mark.parametrize("physical", ["3", "GPU-5f1c2d3e-0000-0000-0000-000000000000"])
+def test_accelerate_gets_the_physical_device(physical: str) -> None:
+    """With CUDA_VISIBLE_DEVICES=3 it is cuda:0 for torch; accelerate sets that variable to what the file says."""
+    assert settings(export(replace(PROFILE, physical_device=physical), "accelerate"))["gpu_ids"] == physical
+
+
 def test_accelerate_compiles_and_knows_the_cpu() -> None:
     found = settings(export(replace(LEAST, compile=True), "accelerate"))
     assert (found["use_cpu"], found["dynamo_backend"]) == ("true", "INDUCTOR")
@@ -101,6 +107,11 @@ def test_deepspeed(precision: str) -> None:
 def test_what_trains_networks_has_no_complex_precision(format_name: str, tool: str) -> None:
     with pytest.raises(UsageError, match=f"^{tool} has no precision complex64"):
         export(replace(PROFILE, precision="complex64"), format_name)
+
+
+def test_deepspeed_accumulates() -> None:
+    configuration = json.loads(export(replace(PROFILE, accumulation_steps=4), "deepspeed"))
+    assert configuration["gradient_accumulation_steps"] == 4
 
 
 def test_what_people_read_is_indented() -> None:

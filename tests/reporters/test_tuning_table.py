@@ -89,13 +89,6 @@ def test_an_interrupted_run_says_so_and_shows_what_it_has() -> None:
     assert "fp32        4    8.45        473.4       1.3       –        –  ok" in lines  # noqa: RUF001
 
 
-@pytest.mark.parametrize(("elapsed", "budget"), [(1.0, 30), (15.0, 30), (15.1, 60), (41.0, 90), (300.0, 600)])
-def test_a_search_that_the_budget_ended_is_given_twice_its_time(elapsed: float, budget: int) -> None:
-    """Rounded up to half a minute."""
-    lines = table(replace(tunings.CPU, interrupted="budget", elapsed_seconds=elapsed), 200)
-    assert re.findall(r"--budget (\d+)", lines) == [str(budget)]
-
-
 def test_nothing_fits() -> None:
     text = table(tunings.OUT_OF_MEMORY_ALL)
     assert text.endswith("\nno recommendation: no configuration ran\n")

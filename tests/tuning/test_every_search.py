@@ -84,7 +84,7 @@ def decisions(number: int) -> str:
 
 def test_how_many_trials_each_policy_may_have() -> None:
     trials = [(policy.__name__, most) for policy, most in search.SEARCH]
-    assert trials == [("climb", math.inf), ("refine", 3), ("confirm", 3), ("refine", 3), ("hold", 4)]
+    assert trials == [("climb", math.inf), ("refine", 3), ("confirm", 3), ("refine", 3), ("cool", 3), ("hold", 4)]
 
 
 @pytest.mark.parametrize("first", range(0, CASES, PART))

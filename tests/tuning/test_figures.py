@@ -185,6 +185,15 @@ def test_limits_of_what_spoils_a_measurement() -> None:
     )
 
 
+def test_nothing_exceeds_a_peak() -> None:
+    ceiling = Ceiling(precision="bf16", measured_tflops=10.0)
+    measured = replace(FAST, step_seconds=(1.0,) * 4, flops_per_step=11e12, peak_tflops=10.0)
+    known = tuning(measured, ceilings=(ceiling,))
+    assert (figures.fraction_of_ceiling(known, measured), measured.fraction_of_peak) == (None, None)
+    at_most = replace(measured, flops_per_step=10e12)
+    assert (figures.fraction_of_ceiling(known, at_most), at_most.fraction_of_peak) == (1.0, 1.0)
+
+
 def test_every_figure_of_a_tuning() -> None:
     ceiling = Ceiling(precision="bf16", measured_tflops=10.0)
     measured = replace(FAST, flops_per_step=60_000_000_000)

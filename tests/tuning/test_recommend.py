@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from gpudoctor.model.tuning import (
     Trial,
 )
 from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.reasons import why_this_size
 from gpudoctor.tuning.recommend import recommend
 from gpudoctor.tuning.search import Limits, SearchResult
 from tests.tuning.simulated_device import GIB, SimulatedDevice, draw
@@ -352,6 +354,39 @@ def test_a_search_that_was_cut_short_is_less_sure() -> None:
     assert advice(cut).why[-1] == (
         "Confidence: medium. The budget ended the search; 4 timed steps give the throughput to within 0.0%."
     )
+
+
+def test_a_search_that_was_cut_short_is_compared_at_the_same_batch_size_only() -> None:
+    """Else one at batch 2 would be "98.5 % slower" than another at 2,048."""
+    whole = result(steady("bf16", 100.0, 1), steady("bf16", 1000.0, 8))
+    short = replace(result(steady("fp32", 90.0, 1)), cut_short=True)
+    apart = advice(whole, short)
+    assert (apart.baseline, apart.speedup) == (None, None)
+    assert apart.runners_up[0].why == "not compared: the budget ended its search at batch size 1"
+    common = advice(whole, replace(result(steady("fp32", 90.0, 1), steady("fp32", 500.0, 8)), cut_short=True))
+    assert common.speedup == pytest.approx(2.0)
+    assert (common.runners_up[0].batch_size, common.runners_up[0].why) == (8, "50.0% slower")
+
+
+@pytest.mark.parametrize(
+    ("faster", "limits", "reason"),
+    [
+        pytest.param(
+            {"allocation_retries": 2},
+            NO_LIMITS,
+            "the allocator had to empty its cache for it: memory is nearly full there.",
+            id="memory",
+        ),
+        pytest.param({}, Limits(effective_batch=4), "it does not divide the effective batch.", id="accumulation"),
+        pytest.param(
+            {}, NO_LIMITS, "the step times of all batch sizes together do not confirm it.", id="a line through all"
+        ),
+    ],
+)
+def test_why_a_much_faster_batch_was_not_chosen(faster: dict[str, Any], limits: Limits, reason: str) -> None:
+    chosen = steady("fp32", 100.0, 2)
+    measured = [chosen, replace(steady("fp32", 187.4, 3), **faster)]
+    assert why_this_size(chosen, measured, limits) == f"Batch size 3 is 87.4% faster, but {reason}"
 
 
 @pytest.mark.parametrize(("other", "again"), [(900.0, True), (899.0, False)])

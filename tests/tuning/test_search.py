@@ -1,5 +1,6 @@
 """The search of one precision, on simulated devices and on devices that go wrong."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.errors import WorkloadError
-from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Trial
+from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Conditions, Measurement, Trial
 from gpudoctor.tuning import search as search_module
 from gpudoctor.tuning import throughput
 from gpudoctor.tuning.executor import Effort
@@ -254,6 +255,37 @@ def test_the_exhaustive_search_tries_a_single_sample_where_two_do_not_fit() -> N
     device = Stubborn(PLAIN, lambda size: OUT_OF_MEMORY if size > 1 else OK)
     result = exhaustive(device, "fp32", Limits(memory_bytes=PLAIN.memory_bytes), lambda _: None)
     assert (sizes(result), chosen(result)) == ([2, 1], 1)
+
+
+def test_a_choice_that_was_throttled_is_measured_again() -> None:
+    class Hot(SimulatedDevice):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            measured = super().measure(trial, effort)
+            again = sum(m.batch_size == trial.batch_size for m in self.trials) > 1
+            reasons = () if again else ("hw_thermal_slowdown",)
+            return replace(measured, conditions=Conditions(throttle_reasons=reasons))
+
+    result = search(Hot(PLAIN, 0.0), "fp32", Limits(memory_bytes=PLAIN.memory_bytes), lambda _: None)
+    assert [m.batch_size for m in result.measurements].count(chosen(result)) == 2
+    assert result.best is not None
+    taken = [m for m in result.measurements if m.batch_size == chosen(result)]
+    assert result.best.step_seconds == taken[-1].step_seconds, "those of the throttled one do not count"
+
+
+def test_a_trial_hangs_far_beyond_what_it_should_take() -> None:
+    efforts: dict[int, Effort] = {}
+
+    class Noting(SimulatedDevice):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            efforts.setdefault(trial.batch_size, effort)
+            return super().measure(trial, effort)
+
+    limits = Limits(memory_bytes=PLAIN.memory_bytes, start_seconds=2.0)
+    search(Noting(PLAIN, 0.0), "fp32", limits, lambda _: None)
+    first, second, *_ = sorted(efforts)
+    assert efforts[first].answer_seconds == math.inf, "nothing is known yet"
+    step = PLAIN.seconds("fp32", first)
+    assert efforts[second].answer_seconds == pytest.approx(3 * (2.0 + step + 3.0) + 20 * step * second / first)
 
 
 def test_nothing_measured_has_no_knee() -> None:

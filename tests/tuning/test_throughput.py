@@ -1,10 +1,11 @@
 """Step times between measured batch sizes."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model.tuning import OUT_OF_MEMORY, Measurement
+from gpudoctor.model.tuning import OUT_OF_MEMORY, Conditions, Measurement
 from gpudoctor.tuning import throughput
 from gpudoctor.tuning.throughput import StepTimes, TimePoint, gain_per_doubling, relative_error, times_of
 
@@ -61,6 +62,12 @@ def test_gain_per_doubling() -> None:
 def test_steps_of_the_same_batch_size_are_taken_together() -> None:
     times = times_of([measurement(8, 1.0, 1.0, 1.0), measurement(8, 3.0, 3.0, 3.0, 3.0, 3.0)])
     assert [p.seconds for p in times.points] == [3.0]
+
+
+def test_a_throttled_measurement_counts_only_if_there_is_no_other() -> None:
+    hot = replace(measurement(8, 3.0, 3.0), conditions=Conditions(throttle_reasons=("hw_thermal_slowdown",)))
+    assert [p.seconds for p in times_of([hot]).points] == [3.0]
+    assert [p.seconds for p in times_of([hot, measurement(8, 1.0, 1.0)]).points] == [1.0]
 
 
 def test_noise_is_an_error_and_failures_have_no_time() -> None:

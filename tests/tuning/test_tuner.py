@@ -124,8 +124,10 @@ def test_a_search_that_the_budget_ends_says_so() -> None:
     assert short.interrupted == "budget"
     (missing,) = (text for text in short.warnings if text.startswith("not measured"))
     assert set(missing.partition("first: ")[2].split(", ")) >= {"fp32", "compile"}
+    assert short.budget_needed_seconds == 30.0
+    assert any(text.endswith("A complete search probably needs --budget 30") for text in short.warnings)
     unhurried = tune(Device(), Request(budget_seconds=1000))
-    assert (unhurried.interrupted, unhurried.warnings) == (None, ())
+    assert (unhurried.interrupted, unhurried.warnings, unhurried.budget_needed_seconds) == (None, (), None)
 
 
 def test_a_switch_that_the_budget_ended_was_not_measured() -> None:

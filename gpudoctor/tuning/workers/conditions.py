@@ -9,8 +9,8 @@ from typing import Any
 from gpudoctor.model.tuning import Conditions
 from gpudoctor.nvml import EVENT_REASONS, GPU, SM, Gate, is_own, open_nvml
 
-NO_THROTTLE = {"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost"}
-"""Reasons that lower no clock below what its owner has set."""
+NO_THROTTLE = {"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost", "sw_power_cap"}
+"""Reasons that lower no clock below what its owner has set; under full load every GPU runs at its power limit."""
 
 _VALUE_NOT_AVAILABLE = 2**63
 

@@ -1,14 +1,17 @@
 """What a device is, and which precisions it supports itself: for torch, and for the array libraries."""
 
+import os
 import platform
 import re
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from gpudoctor.errors import UsageError
+from gpudoctor.model.profile import ALLOCATOR_VARIABLES
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS, TunedDevice
 from gpudoctor.nvml import read_start
 from gpudoctor.tuning.workers.devices import Device, host_memory
@@ -65,6 +68,8 @@ def describe_torch(device: Device) -> TunedDevice:
         described = _described(device, str(properties.name), *torch.cuda.mem_get_info(device.name)[::-1])
         described = replace(
             described,
+            visible=visible_name(described.index, os.environ, rocm=bool(hip)),
+            allocator=next(filter(None, map(os.environ.get, ALLOCATOR_VARIABLES)), ""),
             compute_capability=None if capability is None else "{}.{}".format(*capability),
             cuda_version=None if hip else torch.version.cuda,
         )
@@ -77,6 +82,12 @@ def describe_torch(device: Device) -> TunedDevice:
         threads = torch.get_num_threads() if device.kind == "cpu" else None
         described = replace(_described(device, _processor_name(), total, free), threads=threads)
     return replace(described, torch_version=str(torch.__version__), precisions=supported, unsupported=refused)
+
+
+def visible_name(index: int, environ: Mapping[str, str], *, rocm: bool = False) -> str:
+    """Return what the variable that hides devices calls the one of this index; empty if it is not set."""
+    names = environ.get("HIP_VISIBLE_DEVICES" if rocm else "CUDA_VISIBLE_DEVICES", "").split(",")
+    return names[index].strip() if index < len(names) else ""
 
 
 def describe_arrays(device: Device) -> TunedDevice:

@@ -1,6 +1,7 @@
 """What a trial asks of torch: seeds, switches, the layout of memory, compilation, and the count of operations."""
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ class TorchLibrary(Library):
     def __init__(self, device_name: str) -> None:
         self._device_name = device_name
         self._threads = torch.get_num_threads()
+        self._model: Any = None
+        """A weak reference to the model that was converted."""
 
     def prepare(self, precision: str, settings: Settings) -> Any:
         """Set TF32, cudnn.benchmark and the threads; return the precision."""
@@ -38,7 +41,10 @@ class TorchLibrary(Library):
             if all(parameter.dim() != 4 for parameter in model.parameters()):
                 raise Unsupported("the model has no four-dimensional weights, so channels_last changes nothing")
             model.to(memory_format=torch.channels_last)
+            self._model = weakref.ref(model)
         if settings.compile:
+            if isinstance(model, _optimized_module()) or getattr(model, "_compiled_call_impl", None) is not None:
+                raise Unsupported("the workload compiles its model itself")
             if not hasattr(model, "compile"):
                 raise Unsupported(f"torch {torch.__version__} has no Module.compile()")
             torch._dynamo.reset()
@@ -51,6 +57,16 @@ class TorchLibrary(Library):
     def require_effect(self, settings: Settings) -> None:
         if settings.compile and not _frames()["ok"]:
             raise Unsupported("torch.compile compiled no frame of the step")
+        if settings.channels_last and not any(map(_is_channels_last, self._parameters())):
+            raise Unsupported("the step does not keep the weights in channels_last")
+        if settings.cudnn_benchmark and not torch.backends.cudnn.benchmark:
+            raise Unsupported("the workload itself turns cudnn.benchmark off")
+        if settings.threads and torch.get_num_threads() != settings.threads:
+            raise Unsupported(f"the workload itself sets the threads to {torch.get_num_threads()}")
+
+    def _parameters(self) -> Sequence[Any]:
+        model = self._model() if self._model else None
+        return () if model is None else tuple(model.parameters())
 
     def arranged(self, batch: Any, settings: Settings) -> Any:
         """Return the batch with its images in channels_last."""
@@ -81,6 +97,16 @@ def _frames() -> Any:
     from torch._dynamo.utils import counters
 
     return counters["frames"]
+
+
+def _optimized_module() -> Any:
+    """Return the class of what torch.compile() returns for a module; no class for torch before 2.0."""
+    dynamo = getattr(torch, "_dynamo", None)
+    return () if dynamo is None else dynamo.OptimizedModule
+
+
+def _is_channels_last(parameter: Any) -> bool:
+    return parameter.dim() == 4 and bool(parameter.is_contiguous(memory_format=torch.channels_last))
 
 
 def _in_channels_last(leaf: Any) -> Any:

@@ -12,7 +12,13 @@ import pytest
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import TunedDevice
 from gpudoctor.tuning.workers import describing
-from gpudoctor.tuning.workers.describing import choose_device, cuda_precisions, describe_arrays, describe_torch
+from gpudoctor.tuning.workers.describing import (
+    choose_device,
+    cuda_precisions,
+    describe_arrays,
+    describe_torch,
+    visible_name,
+)
 from gpudoctor.tuning.workers.devices import Device, Host
 from tests.tuning.workers.asked import Asked
 
@@ -209,6 +215,20 @@ def test_a_gpu_for_torch(
     assert ("cuda.get_device_properties", "cuda:1") in torch.calls
     assert ("cuda.mem_get_info", "cuda:1") in torch.calls
     assert ("cuda.is_bf16_supported", {"including_emulation": False}) in torch.calls
+
+
+@pytest.mark.parametrize(
+    ("index", "environ", "rocm", "name"),
+    [
+        pytest.param(0, {"CUDA_VISIBLE_DEVICES": "3"}, False, "3", id="renumbered"),
+        pytest.param(1, {"CUDA_VISIBLE_DEVICES": "3, GPU-5f1c"}, False, "GPU-5f1c", id="a UUID"),
+        pytest.param(0, {"HIP_VISIBLE_DEVICES": "2", "CUDA_VISIBLE_DEVICES": "3"}, True, "2", id="AMD"),
+        pytest.param(2, {"CUDA_VISIBLE_DEVICES": "3"}, False, "", id="no such device"),
+        pytest.param(0, {}, False, "", id="not set"),
+    ],
+)
+def test_what_the_environment_calls_a_device(index: int, environ: dict[str, str], rocm: bool, name: str) -> None:
+    assert visible_name(index, environ, rocm=rocm) == name
 
 
 @pytest.mark.usefixtures("packages")

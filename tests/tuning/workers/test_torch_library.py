@@ -98,6 +98,33 @@ def test_a_compiled_model_has_compiled_frames(
     library.require_effect(Settings(compile=True))
 
 
+def test_a_model_that_is_compiled_already_is_not_compiled_again(library: TorchLibrary) -> None:
+    in_place = Own()
+    in_place.compile(backend="eager")
+    for model in (torch.compile(Own(), backend="eager"), in_place):
+        with pytest.raises(Unsupported, match="compiles its model itself"):
+            library.arrange(SimpleNamespace(model=model), Settings(compile=True))  # type: ignore[arg-type,unused-ignore]
+
+
+def test_a_switch_that_the_step_undoes_has_no_effect(library: TorchLibrary) -> None:
+    workload = SimpleNamespace(model=nn.Sequential(nn.Conv2d(3, 4, 3)))
+    library.arrange(workload, CHANNELS_LAST)  # type: ignore[arg-type,unused-ignore]
+    library.require_effect(CHANNELS_LAST)
+    workload.model.to(memory_format=torch.contiguous_format)
+    with pytest.raises(Unsupported, match="does not keep the weights in channels_last"):
+        library.require_effect(CHANNELS_LAST)
+
+
+def test_a_switch_that_the_workload_sets_itself_has_no_effect(library: TorchLibrary) -> None:
+    threads = torch.get_num_threads()
+    library.require_effect(Settings(threads=threads))
+    with pytest.raises(Unsupported, match=f"sets the threads to {threads}"):
+        library.require_effect(Settings(threads=threads + 1))
+    torch.backends.cudnn.benchmark = False
+    with pytest.raises(Unsupported, match="turns cudnn.benchmark off"):
+        library.require_effect(Settings(cudnn_benchmark=True))
+
+
 class Training:
     """A model that is trained, with what the tests want to see."""
 
