@@ -48,7 +48,7 @@ def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch
     builds = [build for build in torch_builds() if build.runs_on(number)]
     installed = torch is not None and runs_on(torch.architectures or (), number, torch.cuda_version)
     runs = bool(builds) or installed
-    asked = torch is not None  # A report that tells of no PyTorch may be of a machine that needs none.
+    asked = torch is not None  # A report without PyTorch may be from a machine that does not need it.
     facts = (f"{path}.compute_capability",) if device.compute_capability is not None else (f"{path}.name",)
     yield Finding.of(
         Severity.WARNING if asked and not runs else Severity.INFO,

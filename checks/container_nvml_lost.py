@@ -28,8 +28,8 @@ def container_nvml_lost(
     skip_unless(not place.in_wsl, "WSL has no device rules for the GPU")
     inside = place.about_container
     kinds = ("container-worked-before", *(("container-context-refused",) if inside else ()))
-    told = ("gpu-lost-after-a-while",) if inside or of_kind(symptoms, "place-docker", "place-kubernetes") else ()
-    said = of_kind(symptoms, *kinds, *told)
+    later = ("gpu-lost-after-a-while",) if inside or of_kind(symptoms, "place-docker", "place-kubernetes") else ()
+    said = of_kind(symptoms, *kinds, *later)
     unshown = (None,) if place.in_container else (None, 0)  # nvidia-smi may have run on the host
     if said and driver.nvml_error is None and driver.nvml_code in unshown:
         yield _finding("The container has lost the GPU that it had", said[0].fact, place=place, system=system)

@@ -18,7 +18,7 @@ PRINTED = (
 SECURE_BOOT = "secure-boot-told"
 NEW_KERNEL = "kernel-upgraded-told"
 # Words that count if no driver works.
-TOLD = ("nouveau-told", "kernel-module-not-loaded-told")
+BY_PERSON = ("nouveau-told", "kernel-module-not-loaded-told")
 
 BUILD, ENROL, LOAD = Fix("build-kernel-module"), Fix("enrol-module-key"), Fix("load-driver")
 OTHER_NVML = Fix("find-other-nvml")
@@ -78,14 +78,14 @@ def driver_not_loaded(
             return
     reason = _reason(driver, system, symptoms)
     version = driver.library_version or driver.version
-    told = said is not None and said.kind in TOLD
+    by_person = said is not None and said.kind in BY_PERSON
     summary = (
-        f"The NVIDIA driver{f' {version}' if version else ''} is {'probably ' if told else ''}installed, but its "
+        f"The NVIDIA driver{f' {version}' if version else ''} is {'probably ' if by_person else ''}installed, but its "
         f"kernel module is not loaded{reason.text}"
     )
     facts = (said.fact if said else "", "driver.module_loaded", reason.fact)
     finding = Finding.error("kernel module nvidia", summary, facts, *reason.fixes, no_usable_gpu=True)
-    yield replace(finding, certain=not told)
+    yield replace(finding, certain=not by_person)
 
 
 def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
@@ -93,8 +93,8 @@ def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
     fails = of_kind(symptoms, "nvidia-smi-fails-told") if of_kind(symptoms, SECURE_BOOT, NEW_KERNEL) else ()
     # If libcuda is missing too there is no driver at all.
     not_running = () if state.not_found else of_kind(symptoms, "kernel-driver-not-running")
-    told = () if state.works else of_kind(symptoms, *TOLD)
-    return first(of_kind(symptoms, "@kernel-module-refused"), fails, not_running, told)
+    reported = () if state.works else of_kind(symptoms, *BY_PERSON)
+    return first(of_kind(symptoms, "@kernel-module-refused"), fails, not_running, reported)
 
 
 def _reason(driver: Driver, system: System, symptoms: Symptoms) -> _Reason:

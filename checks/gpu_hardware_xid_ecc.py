@@ -22,8 +22,8 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> It
     are numbers that it does not list. Errors from the device's whole life do not count if there are no current ones.
     Reference: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
     """
-    told = () if gpu_faults.faulty else answers(symptoms, "gpu-hardware-xid-ecc")
-    yield from (*map(_finding, gpu_faults.faulty), *told)
+    said = () if gpu_faults.faulty else answers(symptoms, "gpu-hardware-xid-ecc")
+    yield from (*map(_finding, gpu_faults.faulty), *said)
     if gpu_faults.not_started is not None:
         # The module nvidia stays loaded only if it found a GPU: nvidia_init_module in kernel-open/nvidia/nv.c.
         summary = "The driver is loaded, but nvidia-smi finds no device: the driver could not initialise the GPU"
@@ -38,7 +38,7 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> It
         yield Finding.advice(
             "kernel log", summary, facts, Fix("find-illegal-memory-access"), details={"xids": _xids(of_programs)}
         )
-    elif not (told or gpu_faults.faulty or gpu_faults.not_started or gpu_faults.known):
+    elif not (said or gpu_faults.faulty or gpu_faults.not_started or gpu_faults.known):
         raise Skip("Xid errors and memory errors of the GPUs are unknown")
 
 

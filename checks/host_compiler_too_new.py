@@ -59,8 +59,8 @@ def _nvcc(toolkit: Toolkit) -> str:
 
 def _failed_build(symptom: Symptom, toolkit: Toolkit) -> Finding:
     compiler = COMPILERS.get(symptom.kind, "gcc")
-    tell = {"cl": _visual_studio, "clang": _clang, "gcc": _gcc}[compiler]
-    summary, fixes = tell(symptom, toolkit)
+    describe = {"cl": _visual_studio, "clang": _clang, "gcc": _gcc}[compiler]
+    summary, fixes = describe(symptom, toolkit)
     return Finding.error(compiler, summary, (symptom.fact, "toolkit.nvcc_version"), *fixes, details=dict(symptom.names))
 
 

@@ -34,16 +34,16 @@ def libcuda_not_on_linker_path(
         yield from linker
         return
     skip_unless(not place.in_wsl, "wsl-driver-problem checks where libcuda is in WSL")
-    told = first(of_kind(symptoms, "nvidia-smi-works-told"))
-    messages = of_kind(symptoms, *LOADERS) or (of_kind(symptoms, "libcuda-not-found") if told is not None else ())
+    said = first(of_kind(symptoms, "nvidia-smi-works-told"))
+    messages = of_kind(symptoms, *LOADERS) or (of_kind(symptoms, "libcuda-not-found") if said is not None else ())
     loader = first(messages) if not pytorch.available and not place.is_windows else None
     # nvidia-smi needs no libcuda: it showed a driver.
     driver_answers = driver.version is not None and bool(devices) and not driver.nvml_error
-    if loader is not None and (driver_answers or told) and not place.in_container:
+    if loader is not None and (driver_answers or said) and not place.in_container:
         library = loader.names.get("library", "libcuda.so.1")
         facts, works = ("driver.version",), f"driver {driver.version} works"
-        if not driver_answers and told is not None:
-            facts, works = (told.fact,), "nvidia-smi works"
+        if not driver_answers and said is not None:
+            facts, works = (said.fact,), "nvidia-smi works"
         summary = f"The loader finds no {library}, although {works}"
         yield Finding.error(library, summary, (loader.fact, *facts), Fix("find-libcuda"), certain=driver_answers)
         return

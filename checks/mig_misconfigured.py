@@ -103,8 +103,8 @@ def _by_commands(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
 def _unseen(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
     """Yield what a report says that speaks of MIG and of a device that is not found, without showing either."""
     named = first(of_kind(symptoms, "mig-in-use-told"))
-    told = first(of_kind(symptoms, "device-missing-told"))
-    missing = _missing(symptoms) or (told.fact if told is not None else "")
+    reported = first(of_kind(symptoms, "device-missing-told"))
+    missing = _missing(symptoms) or (reported.fact if reported is not None else "")
     if named is not None and missing and not any(device.mig_enabled is not None for device in devices or ()):
         summary = f'A GPU is partitioned by MIG ("{named.text}"), but a program finds no device in it'
         yield Finding.error("MIG", summary, (named.fact, missing), Fix("list-mig-instances"), *_instance(0))

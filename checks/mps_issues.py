@@ -29,8 +29,8 @@ def mps_issues(
     mps-op-not-implemented.
     Reference: https://docs.pytorch.org/docs/stable/notes/mps.html
     """
-    told = most_telling(symptoms, "mps-fails")
-    said = answers((told,), "mps-issues") if told else tuple(_cuda_on_mac(system, symptoms))
+    symptom = most_telling(symptoms, "mps-fails")
+    said = answers((symptom,), "mps-issues") if symptom else tuple(_cuda_on_mac(system, symptoms))
     if said:
         yield said[0]
         return

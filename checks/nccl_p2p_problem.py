@@ -52,9 +52,9 @@ def nccl_p2p_problem(
         yield _failure(failed)
         return
     hangs = of_kind(symptoms, "job-hangs-told") if of_kind(symptoms, "nccl-job-named") else ()
-    told = first(hangs, of_kind(symptoms, "wrong-data-on-several-gpus"))
-    if told is not None and not _has_other_cause(symptoms):
-        yield replace(_failure(told), severity=Severity.WARNING)
+    reported = first(hangs, of_kind(symptoms, "wrong-data-on-several-gpus"))
+    if reported is not None and not _has_other_cause(symptoms):
+        yield replace(_failure(reported), severity=Severity.WARNING)
         return
     if devices is None:
         raise Skip("devices: not known")

@@ -34,9 +34,9 @@ def open_kernel_module_unsupported_gpu(
     gpus = system.nvidia_gpus
     left_out = [gpu for gpu in gpus or () if _is_too_old(gpu) and not _is_listed(gpu, devices)]
     refused = first(of_kind(symptoms, "nvrm-open-module-unsupported"))
-    told = answers(symptoms, "open-kernel-module-unsupported-gpu")
-    if refused is None and told:
-        yield told[0]
+    said = answers(symptoms, "open-kernel-module-unsupported-gpu")
+    if refused is None and said:
+        yield said[0]
         return
     if refused is None:
         if known(driver.module_flavor, "driver.module_flavor") != "open":

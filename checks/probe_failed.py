@@ -41,6 +41,6 @@ def _finding(number: int, name: str, report: ProbeReport) -> Finding:
     fatal = report.state == "timed-out" or DIED in detail
     severity = Severity.ERROR if fatal and name in OF_LIBRARIES else Severity.WARNING
     summary = f"The probe {name} {how}{f': {detail}' if detail else ''}"
-    told = ("state", "detail", *(("seconds",) if report.seconds else ()))
-    facts = (f"reports[{number}].{fact}" for fact in told)
+    fields = ("state", "detail", *(("seconds",) if report.seconds else ()))
+    facts = (f"reports[{number}].{fact}" for fact in fields)
     return Finding.of(severity, name, summary, facts, Fix("repeat-probe", probe=name, fatal=fatal))

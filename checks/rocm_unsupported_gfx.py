@@ -9,7 +9,7 @@ from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # Programs of either vendor print it: CUDA's name for the error stays in code that was translated for ROCm.
 OF_EITHER = "torch-invalid-device-function"
-TOLD = "amd-gpu-unsupported-told"  # by a person, of any program
+BY_PERSON = "amd-gpu-unsupported-told"  # by a person, of any program
 # Ollama leaves such a GPU out silently: then the words of a person are all that shows it.
 UNUSED = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for")
 OF_OTHERS = ("ggml-invalid-device-function", "rocm-gfx-not-supported")  # llama.cpp, Ollama
@@ -33,8 +33,8 @@ def rocm_unsupported_gfx(
     targets = amd_gpu.targets
     in_no_build = bool(targets) and not any(map(first_rocm_release, targets or ()))
     unused = UNUSED if of_kind(symptoms, "about-ollama") else ()
-    told = of_kind(symptoms, TOLD, *unused) if in_no_build and pytorch.build != "cuda" else ()
-    said = first(of_kind(symptoms, "@gfx-target-without-code"), of_kind(symptoms, *FAULTS), either, told)
+    reported = of_kind(symptoms, BY_PERSON, *unused) if in_no_build and pytorch.build != "cuda" else ()
+    said = first(of_kind(symptoms, "@gfx-target-without-code"), of_kind(symptoms, *FAULTS), either, reported)
     if said is None:
         skip_unless(known(pytorch.build, "torch.build") == "rocm", "PyTorch is not a ROCm build")
     override = environment.get(OVERRIDE) or ""
@@ -52,7 +52,7 @@ def rocm_unsupported_gfx(
     if said is not None and said.kind in FAULTS:
         summary = f"A kernel fails on {name}{card}, which happens with code built for another GPU"
     else:
-        others = of_kind(symptoms, *OF_OTHERS, TOLD, *unused) and not pytorch.installed
+        others = of_kind(symptoms, *OF_OTHERS, BY_PERSON, *unused) and not pytorch.installed
         program = "This program for ROCm" if others else "The ROCm build of PyTorch"
         only = f", only for {', '.join(built)}" if built and not set(built) & set(targets or ()) else ""
         summary = f"{program} {'probably ' if likely else ''}has no code for {name}{card}{only}"

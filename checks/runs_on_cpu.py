@@ -42,13 +42,13 @@ def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch) -> Iterator[Fin
         return
     name = NAMES.get(cpu_use.program, "A program")
     yield Finding.of(
-        Severity.WARNING if cpu_use.told else Severity.ERROR,
+        Severity.WARNING if cpu_use.by_person else Severity.ERROR,
         name if cpu_use.program else "program",
-        f'{name} {"probably " if cpu_use.told else ""}computes on the CPU: "{cpu_use.text[:200]}"',
+        f'{name} {"probably " if cpu_use.by_person else ""}computes on the CPU: "{cpu_use.text[:200]}"',
         (cpu_use.fact,),
         *_fixes(cpu_use, pytorch),
         Fix("start-container-in-its-way-with-gpu") if place.about_container else None,
-        certain=not cpu_use.told,
+        certain=not cpu_use.by_person,
     )
 
 

@@ -19,8 +19,8 @@ def wheel_index_wrong(torch_request: TorchRequest, symptoms: Symptoms = None) ->
     Exception: if the index has the version, but not for this Python, python-version-no-wheel reports it.
     Reference: https://pytorch.org/get-started/previous-versions/
     """
-    if told := answers(symptoms, "wheel-index-wrong"):
-        yield told[0]
+    if said := answers(symptoms, "wheel-index-wrong"):
+        yield said[0]
         return
     request = torch_request
     skip_unless(request.fact, "no installer reports that it found no PyTorch")

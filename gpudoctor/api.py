@@ -114,10 +114,10 @@ def tune(
     min_batch, max_batch: no batch is smaller or larger.
     effective_batch: samples between two steps of the optimiser, by gradient accumulation.
     exhaustive: measure every precision at every power of two that fits.
-    profile: file to write the env profile into, where something is recommended and the run was not interrupted.
-    variables: of your own for the profile, as {"GPU_BATCH_SIZE": "{batch_size}"}.
-    python: interpreter to measure with, this one where None.
-    say: is told in a few words what is going on.
+    profile: file for the env profile, written if the run ends with a recommendation and was not interrupted.
+    variables: your own variables for the profile, such as {"GPU_BATCH_SIZE": "{batch_size}"}.
+    python: interpreter to measure with; None: this one.
+    say: called with short progress messages.
 
     Raises:
         UsageError: an argument is wrong, or the profile cannot be written there.

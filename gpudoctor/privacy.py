@@ -156,7 +156,7 @@ def _without_names(text: str, setting: Owner) -> str:
 def mask_pasted(text: str) -> str:
     """Return the text of another machine without home directories, prompts' users and hosts, addresses and secrets.
 
-    The host names that Docker gives containers (twelve hex digits) stay: they tell that there is a container.
+    The host names that Docker gives containers (twelve hex digits) stay: they show that there is a container.
     """
     named = _named_by(text)
     if "@" in text:
@@ -168,9 +168,10 @@ def mask_pasted(text: str) -> str:
 
 
 def _named_by(text: str) -> dict[str, str]:
-    """Return the names of users and hosts that a text shows: in prompts, by `whoami`, or as what a variable is."""
-    told = re.finditer(_SHOWN_USER, text) if any(word in text for word in ("whoami", "USER", "LOGNAME", "HOME")) else ()
-    users = [match[1] or match[2] for match in islice(told, _MOST_NAMES)]
+    """Return user and host names in a text: from prompts, output of `whoami` and variables."""
+    has_words = any(word in text for word in ("whoami", "USER", "LOGNAME", "HOME"))
+    found = re.finditer(_SHOWN_USER, text) if has_words else ()
+    users = [match[1] or match[2] for match in islice(found, _MOST_NAMES)]
     prompts = list(islice(re.finditer(_SHOWN_PROMPT, text), _MOST_NAMES)) if "@" in text else []
     hosts = dict.fromkeys((match[3] for match in prompts), "host")
     names = {**hosts, **dict.fromkeys((*users, *(match[2] for match in prompts)), "user")}

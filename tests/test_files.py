@@ -10,7 +10,7 @@ from gpudoctor.errors import UsageError
 from gpudoctor.files import check_writable, new_folder, read_bounded, write_whole
 
 
-def test_the_file_holds_the_text_and_nothing_lies_beside_it(tmp_path: Path) -> None:
+def test_the_file_holds_the_text_and_nothing_lies_next_to_it(tmp_path: Path) -> None:
     write_whole(tmp_path / "report.json", "{}\n")
     assert (tmp_path / "report.json").read_text() == "{}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
@@ -78,7 +78,7 @@ def test_a_link_to_nothing_makes_what_it_names(tmp_path: Path) -> None:
     assert (tmp_path / "new").read_text() == "text"
 
 
-def test_an_interruption_leaves_nothing_beside_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_leaves_nothing_next_to_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "report").write_text("old")
 
     def interrupted(*_: object) -> None:

@@ -63,7 +63,7 @@ def test_the_gate_is_left_out_only_by_its_own_name(tmp_path: Path) -> None:
     assert (status, report["skipped"][-1]["reason"]) == (0, "ignored on the command line")
 
 
-def test_fast_cannot_tell_whether_torch_computes(tmp_path: Path) -> None:
+def test_fast_cannot_determine_whether_torch_computes(tmp_path: Path) -> None:
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     (site,) = environment.glob("lib/python3*/site-packages")

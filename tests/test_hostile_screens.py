@@ -78,7 +78,7 @@ def outputs(snapshot: Snapshot) -> Iterator[str]:
 
 @pytest.mark.parametrize("is_saved", [True, False], ids=["of another", "of this machine"])
 @pytest.mark.parametrize("kind", ["GitHub classic", "private key", "Telegram"])
-def test_no_text_of_a_snapshot_acts_or_tells(kind: str, is_saved: bool) -> None:
+def test_no_text_of_a_snapshot_acts_or_leaks(kind: str, is_saved: bool) -> None:
     snapshot = planted(KEYS[kind])
     if is_saved:
         document = {"schema": "gpudoctor/snapshot/1", **to_json(snapshot)}
@@ -264,8 +264,8 @@ def test_the_output_of_a_build_is_shown_clean(capsys: pytest.CaptureFixture[str]
     output = f"{KEYS['private key']}\n{HOSTILE}\n"
     with pytest.raises(BuildFailed) as failed:
         Command(arguments=(sys.executable, "-c", f"print({output!r}); raise SystemExit(1)")).run(progress)
-    rebuild._tell_why("web", failed.value)
-    rebuild._tell(HOSTILE)
+    rebuild._print_failure("web", failed.value)
+    rebuild._print_result(HOSTILE)
     told = capsys.readouterr()
     assert_clean(told.out + told.err)
     assert not is_shown(KEYS["private key"], told.err)

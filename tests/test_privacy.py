@@ -119,7 +119,7 @@ def test_what_stands_after_such_a_word_is_masked(word: str, assigned: str) -> No
         pytest.param("/data/ann/x", "/data/ann/x", id="not told"),
     ],
 )
-def test_who_is_told_by_a_pasted_text_is_masked_in_its_paths(text: str, masked: str) -> None:
+def test_users_named_in_a_pasted_text_are_masked_in_its_paths(text: str, masked: str) -> None:
     assert mask_pasted(text) == masked
 
 

@@ -142,9 +142,7 @@ def test_the_end_takes_everything_that_was_started_and_may_come_twice(start: Sta
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="files of Linux")
-def test_where_nobody_tells_what_was_started_the_session_is_ended(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_event_at_its_start_the_session_is_ended(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on macOS."""
     monkeypatch.setattr(processes, "descendants", lambda pid: [])
     worker = start('sleep 1000 & echo "{\\"pid\\": $!}"; read forever')

@@ -51,7 +51,7 @@ def test_export_into_a_file(folder: Path) -> None:
     assert (done.returncode, done.stdout, read_profile(folder / "copy.env")) == (0, "", PROFILE)
 
 
-def test_a_stale_profile_is_told_by_both_commands(folder: Path) -> None:
+def test_a_stale_profile_is_reported_by_both_commands(folder: Path) -> None:
     write_profile(folder / "gpudoctor.env", replace(PROFILE, fingerprint="driver:1.02,torch:0.4.1"))
     done = gpudoctor("profile", "verify", "gpudoctor.env", folder=folder)
     assert (done.returncode, done.stderr) == (1, "")
@@ -71,7 +71,7 @@ def test_a_profile_that_fits(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "fits\n  device  cpu\n")
 
 
-def test_what_cannot_be_told_is_no_answer(folder: Path) -> None:
+def test_what_cannot_be_determined_is_no_answer(folder: Path) -> None:
     write_profile(folder / "gpudoctor.env", replace(LEAST, fingerprint=""))
     done = gpudoctor("profile", "verify", "gpudoctor.env", folder=folder)
     assert (done.returncode, done.stdout) == (3, "cannot be determined\n")

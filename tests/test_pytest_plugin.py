@@ -41,7 +41,7 @@ def installed_plugins() -> set[str]:
     return {entry.value for entry in entry_points(group="pytest11")}
 
 
-def test_it_costs_nothing_where_it_is_not_asked_for(tmp_path: Path) -> None:
+def test_it_costs_nothing_if_it_is_not_asked_for(tmp_path: Path) -> None:
     done = run(tmp_path)
     assert done.returncode == 0
     modules = set(done.stdout.partition("MODULES")[2].split())

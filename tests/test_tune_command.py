@@ -136,7 +136,7 @@ def test_a_precision_that_raises_is_a_result_and_no_fault(tmp_path: Path) -> Non
 
 
 @pytest.mark.environments
-def test_an_interruption_tells_what_is_known_and_leaves_no_worker(tmp_path: Path) -> None:
+def test_an_interruption_shows_what_is_known_and_leaves_no_worker(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(WORKLOAD.replace("0.001", "0.2"))
     process = start(
         tmp_path, "--workload", "train.py:Work", "--budget", "600", "--format", "json", "--python",

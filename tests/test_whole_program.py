@@ -121,7 +121,7 @@ def test_libcuda_that_crashes_costs_its_own_answer_only(check: Check) -> None:
     assert [device["name"] for device in run.report["snapshot"]["devices"]] == ["NVIDIA GeForce RTX 4090"]
 
 
-def test_a_module_pynvml_that_breaks_is_told(check: Check, tmp_path: Path) -> None:
+def test_a_module_pynvml_that_breaks_is_reported(check: Check, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "pynvml.py").write_text("raise RuntimeError('not the one you want')")
     run = check("--fast", **libraries(RTX_4090))

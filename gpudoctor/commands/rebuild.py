@@ -134,7 +134,7 @@ def _rebuild(
     from gpudoctor.containers.rebuild.steps import BuildFailed, Progress
 
     if not work.builds and not work.recreates:
-        _tell(work.verdict.text if work.verdict.state != "fresh" else f"{work.name}: nothing is stale")
+        _print_result(work.verdict.text if work.verdict.state != "fresh" else f"{work.name}: nothing is stale")
         _advise(work, recreate=recreate)
         return work.verdict.state == "fresh"
     _note(work.verdict.text)
@@ -149,11 +149,11 @@ def _rebuild(
             verdict = execute(client.api, work, progress, _judge, journal)
     except (BuildFailed, NotStarted) as error:
         journal.settle(client.api)
-        _tell_why(work.name, error)
+        _print_failure(work.name, error)
         return False
     journal.settle(client.api)
     done = "rebuilt" if work.builds else "recreated"
-    _tell(f"{work.name}: {done}; {verdict.text}")
+    _print_result(f"{work.name}: {done}; {verdict.text}")
     _advise(replace(work, verdict=verdict), recreate=recreate)
     return verdict.state == "fresh"
 
@@ -176,7 +176,7 @@ def _advise(work: RebuildPlan, *, recreate: bool) -> None:
         _note(f"{work.name}: a mount hides the files of the image, and a rebuild does not change that")
 
 
-def _tell_why(name: str, error: BuildFailed | NotStarted) -> None:
+def _print_failure(name: str, error: BuildFailed | NotStarted) -> None:
     for line in mask_secrets("\n".join(error.lines)).splitlines():  # a private key has several
         _note(f"    {line}")
     _note(f"{name}: {error}; image and container are as before")
@@ -186,7 +186,7 @@ def _show(lines: Iterable[str]) -> None:
     print_text("".join(f"{clean(line, limit=None)}\n" for line in lines))
 
 
-def _tell(text: str) -> None:
+def _print_result(text: str) -> None:
     print_text(f"{clean(text)}\n")
 
 

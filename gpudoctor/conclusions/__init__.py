@@ -1,6 +1,6 @@
-"""What nobody read and the facts together show. One file per concluded section: a function of the same name.
+"""Conclusions from several facts. One file per concluded section, with a function of the same name.
 
-Its parameters name the sections it reads: of the snapshot, or concluded ones (see `Facts.call` for unknown ones).
+Its parameters name the snapshot or concluded sections that it reads (see `Facts.call` for unknown ones).
 """
 
 from collections.abc import Callable, Iterable
@@ -14,10 +14,10 @@ from gpudoctor.model.conclusions import CONCLUSIONS
 
 
 class Facts:
-    """The sections of a snapshot, and the conclusions from them, by name. A conclusion is made when it is asked for.
+    """The sections of a snapshot and the conclusions from them, by name. Conclusions are made on first use.
 
-    A function that asks for `machine` gets these facts themselves, to call another function with them.
-    given: what else functions may ask for by name, such as what the user requires of the machine.
+    A function with a parameter `machine` gets this object, to call another function with it.
+    given: other values that functions may take by name, such as the user's requirements.
     """
 
     def __init__(self, snapshot: Snapshot, **given: Any) -> None:
@@ -32,7 +32,7 @@ class Facts:
         return self._known[name]
 
     def call(self, function: Callable[..., Any], **arguments: Any) -> Any:
-        """Return what `function` returns for `arguments` and the sections that its other parameters name.
+        """Call `function` with `arguments` and the sections that its other parameters name.
 
         If a section is unknown, the parameter's default is used. Without a default it is a record without any fact if
         that is the parameter's type, otherwise None.
@@ -60,7 +60,7 @@ def conclude(name: str) -> Callable[..., Any]:
 
 
 def load_conclusions() -> None:
-    """Import what concludes each section, for a run that waits for its machine meanwhile."""
+    """Import all conclusions, while a run waits for its probes."""
     for name in CONCLUSIONS:
         conclude(name)
 
@@ -73,7 +73,7 @@ def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def sections_of(names: Iterable[str]) -> set[str]:
-    """Return the sections of the snapshot that are read for these sections, concluded ones or not."""
+    """Return the snapshot sections that these sections, concluded or not, are made from."""
     found: set[str] = set()
     for name in names:
         found |= sections_of(parameters(conclude(name))) if name in CONCLUSIONS else {name}

@@ -1,11 +1,11 @@
-"""What is wrong with the environment variables that configure PyTorch's allocator."""
+"""Errors in the environment variables that configure PyTorch's allocator."""
 
 import re
 
 from gpudoctor.data.environment_variables import allocator_keys
 from gpudoctor.model import Allocator, AllocatorVariable, Environment, Torch
 
-# The first that is set wins. Source: c10/core/AllocatorConfig.h.
+# The first one that is set wins. Source: c10/core/AllocatorConfig.h.
 NAMES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
 FIRST_RELEASE_WITH_NEW_NAME = (2, 9)
 BACKENDS = ("native", "cudaMallocAsync", "hipMallocAsync")
@@ -16,7 +16,7 @@ NATIVE_ONLY = ("max_split_size_mb", "roundup_power2_divisions", "garbage_collect
 
 
 def allocator(environment: Environment | None, torch: Torch) -> Allocator:
-    """Return the variables that are set, and what is wrong with each."""
+    """Return the variables that are set, and the errors in each."""
     version = torch.version
     values = {name: environment.get(name) for name in NAMES} if environment is not None else {}
     variables = tuple(_variable(name, value) for name, value in values.items() if value)
@@ -40,7 +40,7 @@ def _variable(name: str, value: str) -> AllocatorVariable:
 
 
 def _settings(value: str) -> list[str]:
-    """Return the settings in `value`, split at commas outside brackets. PyTorch passes over one comma at the end."""
+    """Return the settings in `value`, split at commas outside brackets. PyTorch ignores one comma at the end."""
     parts, depth = [""], 0
     for character in value:
         depth += (character == "[") - (character == "]")
@@ -52,7 +52,7 @@ def _settings(value: str) -> list[str]:
 
 
 def _problem(setting: str) -> str:
-    """Return what is wrong with one "key:value", "" for nothing."""
+    """Return the error in one "key:value", "" without an error."""
     key, colon, value = setting.partition(":")
     if not setting:
         return "a setting is empty"
@@ -65,7 +65,7 @@ def _problem(setting: str) -> str:
 
 
 def _fault(value: str, takes: str, least: int) -> str:
-    """Return what is wrong with a value of this kind, "" for nothing. least: of a number of MiB."""
+    """Return the error in a value of this kind, "" without an error. least: smallest valid number of MiB."""
     number = float(value) if re.fullmatch(r"\d{1,9}(\.\d{0,18})?|\.\d{1,18}", value) else -1.0
     if takes == "flag":
         return "" if value in ("True", "False") else "is not True or False"
@@ -87,7 +87,7 @@ def _fault(value: str, takes: str, least: int) -> str:
 
 
 def _corrected(value: str) -> str:
-    """Return `value` without slips that leave no doubt: quotes, "=", ";" and how True and False are written."""
+    """Return `value` with unambiguous typing errors corrected: quotes, "=", ";" and the spelling of True and False."""
     plain = re.sub(r"[\s'\"]", "", value).replace("=", ":").replace(";", ",")
     plain, keys = ",".join(setting for setting in _settings(plain) if setting), allocator_keys()
     for pattern, word in ((r":(true|TRUE|1|on)(?=,|$)", ":True"), (r":(false|FALSE|0|off)(?=,|$)", ":False")):

@@ -1,4 +1,4 @@
-"""The AMD GPU and its gfx target."""
+"""AMD GPUs and their gfx targets."""
 
 import re
 
@@ -8,9 +8,9 @@ from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 
 def amd_gpu(system: System, symptoms: Symptoms) -> AmdGpu:
-    """Return the AMD GPU: its gfx targets by ROCm, else by the product that a report names.
+    """Return the AMD GPU: gfx targets from ROCm, else from the product that a report names.
 
-    Graphics parts of processors are named next to NVIDIA GPUs too: only names whose gfx target is known count.
+    Integrated graphics are also named next to NVIDIA GPUs, so only names with a known gfx target count.
     """
     said = pasted(symptoms)
     products = of_kind(said, "amd-gpu-named")
@@ -26,5 +26,5 @@ def amd_gpu(system: System, symptoms: Symptoms) -> AmdGpu:
                 product_fact=symptom.fact,
                 product_target=target,
             )
-    told = of_kind(said, "amd-gpu-told") if not any(re.search(r"\d", symptom.text) for symptom in products) else ()
-    return AmdGpu(targets=targets, fact=fact, said=told[0].fact if told else "")
+    named = of_kind(said, "amd-gpu-told") if not any(re.search(r"\d", symptom.text) for symptom in products) else ()
+    return AmdGpu(targets=targets, fact=fact, said=named[0].fact if named else "")

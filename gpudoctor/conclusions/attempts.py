@@ -1,4 +1,4 @@
-"""What the person already did, or cannot do."""
+"""Commands that the user already ran or cannot run."""
 
 from gpudoctor.model import Attempts
 from gpudoctor.symptoms import Symptoms, of_kind
@@ -6,6 +6,6 @@ from gpudoctor.symptoms.tables import row_of
 
 
 def attempts(symptoms: Symptoms) -> Attempts:
-    """Return the commands that need not be advised first, by the words of a report."""
+    """Return the commands that a report says were run or cannot be run."""
     rows = (row_of(symptom.kind) for symptom in of_kind(symptoms, "tried-*"))
     return Attempts(commands=tuple(row.tried for row in rows if row is not None and row.tried))

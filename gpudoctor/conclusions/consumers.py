@@ -1,4 +1,4 @@
-"""The installed libraries that need the NVIDIA driver, and whether it runs them."""
+"""Installed libraries that need the NVIDIA driver, and whether it supports them."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -20,7 +20,7 @@ def consumers(
     system: System,
     symptoms: Symptoms = None,
 ) -> Consumers:
-    """Return PyTorch, CuPy and nvcc with the CUDA version that each needs a driver for."""
+    """Return PyTorch, CuPy and nvcc with the CUDA version that the driver must support for each."""
     checked = _Driver(driver=driver, system=system)
     nvcc = toolkit.nvcc_version
     return Consumers(
@@ -42,7 +42,7 @@ def consumers(
 
 
 def asks_for_cuda(torch: Torch, cupy: Cupy) -> bool | None:
-    """Return whether a CUDA build of PyTorch or CuPy is installed; None if that is not known."""
+    """Return whether a CUDA build of PyTorch or CuPy is installed; None if unknown."""
     if torch.build == "cuda" or torch.cuda_version is not None:
         return True
     if cupy.distributions and cupy.platform != "rocm":
@@ -56,9 +56,9 @@ class _Driver(NamedTuple):
     system: System
 
     def runs(self, cuda: CudaVersion) -> bool | None:
-        """Return whether the driver runs programs built with `cuda`; None if that is not known.
+        """Return whether the driver runs programs built with `cuda`; None if unknown.
 
-        What libcuda offers counts in addition to the driver version: with the package cuda-compat it offers more.
+        libcuda's CUDA version counts in addition to the driver version: with the package cuda-compat it is higher.
         """
         version, offered = self.driver.version, self.driver.cuda_version
         os = "windows" if self.system.os == "windows" or self.system.wsl else "linux"
@@ -71,7 +71,7 @@ def _torch(torch: Torch, runtime: TorchRuntime, driver: _Driver, asked: Symptom 
     fact = "torch.cuda_version" if torch.cuda_version is not None else "torch_runtime.cuda_version"
     likely, built = "", "was built"
     if cuda is None and asked is not None and torch.build in (None, "cuda") and runtime.available is False:
-        # The build may be another one. What the driver does not run is wrong all the same.
+        # The build may be another one, but a build that the driver cannot run is wrong in any case.
         named = CudaVersion.parse(asked.names["version"])
         if driver.runs(named) is False:
             cuda, fact, built = named, asked.fact, "was probably built"
@@ -92,14 +92,14 @@ def _torch(torch: Torch, runtime: TorchRuntime, driver: _Driver, asked: Symptom 
 
 
 def _named(symptoms: Symptoms) -> Symptom | None:
-    """Return the message with the one CUDA version that conda was asked for, or that somebody names with PyTorch."""
+    """Return the message with the only CUDA version requested from conda or named together with PyTorch."""
     found = of_kind(symptoms, "conda-cuda-asked", "torch-cuda-told")
     said = [symptom for symptom in found if "." in symptom.names.get("version", "")]
     return said[0] if len({symptom.names["version"] for symptom in said}) == 1 else None
 
 
 def _of_default_index(torch: Torch, runtime: TorchRuntime, system: System) -> CudaVersion | None:
-    """Return the CUDA version of a PyTorch if only its version is known, as in a pasted "pip list"."""
+    """Return the CUDA version of a PyTorch of which only the version is known, as in a pasted "pip list"."""
     if torch.version is None or torch.build not in (None, "cuda") or torch.version.local:
         return None
     if runtime.available is not False or system.os not in (None, "linux"):
@@ -113,7 +113,7 @@ def _cupy(cupy: Cupy, runtime: CupyRuntime, driver: _Driver) -> Iterator[Consume
     cuda, fact = runtime.runtime_cuda_version, "cupy_runtime.runtime_cuda_version"
     says = f"CuPy uses CUDA {cuda}"
     if cuda is None and cupy.cuda_major is not None:
-        # The wheel runs on every driver of its major version: compare with the first release of that.
+        # The wheel runs on every driver of its CUDA major version: compare with the first minor version.
         cuda, fact = CudaVersion(cupy.cuda_major, 0), "cupy.cuda_major"
         says = f"CuPy is built for CUDA {cupy.cuda_major}"
     if cuda is not None:

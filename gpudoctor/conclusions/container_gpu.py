@@ -1,13 +1,13 @@
-"""Whether the container that the facts are of has the GPU, and the libraries of the driver."""
+"""Whether this container has the GPU and the driver libraries."""
 
 from gpudoctor.model import ContainerGpu, Devices, Driver, DriverState, Origin, Place, Pytorch, Symptom, System
 from gpudoctor.model.software import Container
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
-# What no container with the GPU prints: its runtime adds nvidia-smi.
+# Never printed in a container with the GPU, whose runtime adds nvidia-smi.
 SMI_MISSING = ("nvidia-smi-not-found", "container-nvidia-smi-fails", "container-nvidia-smi-missing")
 ONLY_WITHOUT_GPU = (*SMI_MISSING, "nvml-library-not-found")
-# What a program prints that finds no libcuda.
+# Messages of programs that do not find libcuda.
 NO_LIBCUDA = ("torch-no-driver", "libcuda-not-*", "cuda-no-device", "torch-no-gpus")
 
 
@@ -22,7 +22,7 @@ def container_gpu(
     system: System,
     symptoms: Symptoms,
 ) -> ContainerGpu:
-    """Return whether the container has the GPU, by its device nodes, the driver, and what programs in it say."""
+    """Return whether the container has the GPU, from its device nodes, the driver and program messages."""
     no_driver = _no_driver(driver, symptoms)
     is_shown = origin.is_report and place.about_container
     without, facts = _without(container, pytorch, driver, system, symptoms) if is_shown else ("", ())
@@ -47,7 +47,7 @@ def _fact(symptoms: tuple[Symptom, ...]) -> str:
 
 
 def _no_driver(driver: Driver, symptoms: Symptoms) -> str:
-    """Return what shows that no driver is there: the runtime adds nvidia-smi and libcuda if it adds the GPU."""
+    """Return the evidence for a missing driver: the runtime adds nvidia-smi and libcuda together with the GPU."""
     said = of_kind(symptoms, "torch-no-driver") or with_code(symptoms, "nvml-12") or with_code(symptoms, "nvml-9")
     if not said and driver.installed is False:
         return "driver.installed"
@@ -64,9 +64,9 @@ def _is_present(driver: Driver, driver_state: DriverState, no_driver: str) -> bo
 def _without(
     container: Container, pytorch: Pytorch, driver: Driver, system: System, symptoms: Symptoms
 ) -> tuple[str, tuple[str, ...]]:
-    """Return how a report shows that the container was started without the GPU, and the facts that show it.
+    """Return how a report shows that the container was started without the GPU, and its facts.
 
-    A driver that the report shows is that of the host, if a program in the container finds no GPU.
+    A driver in the report is the host's if a program in the container finds no GPU.
     """
     left_out = container.gpus_requested is False
     is_marked = bool(system.container)
@@ -91,21 +91,21 @@ def _without(
 
 
 def _kinds_without_driver(container: Container) -> tuple[str, ...]:
-    """Return the symptoms of a container without the GPU, by what is known of how it was started."""
+    """Return the symptoms of a container without the GPU, depending on how it was started."""
     if container.gpus_requested is False or container.engine == "kubernetes":
         return ("@container-without-driver",)
     return ONLY_WITHOUT_GPU if container.engine or container.image_cuda_version is not None else ()
 
 
 def _smi_alone(symptoms: Symptoms) -> tuple[str, ...]:
-    """Return what shows that nvidia-smi works in the container and that a program finds no driver."""
+    """Return the evidence that nvidia-smi works in the container but a program finds no driver."""
     works = first(of_kind(symptoms, "container-nvidia-smi-works"))
     fails = first(of_kind(symptoms, *NO_LIBCUDA))
     return (fails.fact, works.fact) if works is not None and fails is not None else ()
 
 
 def _no_libcuda(driver: Driver, devices: Devices, symptoms: Symptoms) -> str:
-    """Return what shows a GPU without libcuda."""
+    """Return the evidence for a GPU without libcuda."""
     has_gpu = bool(driver.gpu_nodes or devices or driver.version is not None)
     if not has_gpu or driver.cuda_init_code == 0 or driver.libcuda_path:
         return ""

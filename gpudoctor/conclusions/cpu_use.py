@@ -1,13 +1,13 @@
-"""The program that computes on the CPU although a GPU is there, or wanted, by its words and those of people."""
+"""The program that computes on the CPU although a GPU is available or wanted, from messages and people's words."""
 
 from dataclasses import replace
 
 from gpudoctor.model import AmdGpu, CpuUse, Gpu, Place, Python, Pytorch, Symptom
 from gpudoctor.symptoms import Symptoms, first, group, of_kind, pasted, with_role
 
-# Those that are not a fault if the CPU was chosen.
+# Symptoms that are not a fault if the CPU was chosen.
 AS_CHOSEN = ("cpu-ultralytics", "cpu-device", "torch-on-cpu")
-# Of what a report is about, the program that computes there; what computes with PyTorch is last.
+# Topic of a report → the program that computes; programs that use PyTorch are last.
 ABOUT = {
     "about-paddle": "paddle",
     "about-xgboost": "xgboost",
@@ -15,10 +15,10 @@ ABOUT = {
     **{f"about-{name}": "torch" for name in ("comfyui", "stable-diffusion-webui", "fooocus", "invokeai", "lightning")},
     **{f"about-{name}": "torch" for name in ("ultralytics", "whisper", "transformers", "vllm", "torch-named")},
 }
-TOLD = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for", "llama-run-told")
-# These look for GPUs by themselves: one that they do not find is one that they do not use.
+BY_PERSON = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for", "llama-run-told")
+# Programs that look for GPUs by themselves and do not use a GPU that they do not find.
 WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
-# What of the words of a person that the GPU is not used leaves other causes, or no fault at all.
+# With these words, an unused GPU may have another cause or be no fault.
 OTHERWISE = (
     *("asks-after-a-while", "gpu-lost-after-a-while", "place-docker", "gpu-used-by-another-program"),
     "guess-ray-hides-gpu",
@@ -30,11 +30,11 @@ WITH_CUDA = ("jax-cuda12-plugin", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-c
 LAST_ON_WINDOWS = (2, 10)
 # Before it, tensorflow-gpu had the GPU support. Source: https://www.github.com/tryolabs/luminoth/issues/317
 FIRST_FOR_BOTH = (1, 15)
-NEEDS_NEWER = (3, 11)  # for this Python TensorFlow 2.10 has no wheel
+NEEDS_NEWER = (3, 11)  # TensorFlow 2.10 has no wheel for this Python
 
 
 def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: Python, symptoms: Symptoms) -> CpuUse:
-    """Return which program computes on the CPU, and why if the report shows that. A probe says no such thing."""
+    """Return which program computes on the CPU, and why if the report shows that. No probe reports this."""
     said = pasted(symptoms)
     unused = first(of_kind(said, "asks-gpu-unused", "gpu-expected") if of_kind(said, "about-tensorflow") else ())
     found = (_found(said, gpu) if said else None) or unused
@@ -42,13 +42,13 @@ def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: P
         return CpuUse()
     program = "tensorflow" if found is unused else _program(found, said)
     if program == "torch" and pytorch.available:
-        return CpuUse()  # PyTorch sees the GPU: it is the program's own choice
+        return CpuUse()  # PyTorch sees the GPU, so the program chose the CPU itself
     amd = bool(amd_gpu.targets or of_kind(said, "amd-gpu-*")) and not (gpu.name or of_kind(said, "nvidia-gpu-*"))
     intel = () if gpu.name else ("intel-gpu-named",)
     use = CpuUse(
         fact=found.fact,
         text=found.text,
-        told=found.kind in TOLD,
+        by_person=found.kind in BY_PERSON,
         program=program,
         without_cuda=amd or place.is_mac or bool(of_kind(said, "apple-mac-named", "torch-without-xpu", *intel)),
     )
@@ -60,9 +60,9 @@ def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: P
 
 
 def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
-    """Return what says that a program computes on the CPU.
+    """Return the evidence that a program computes on the CPU.
 
-    "100% CPU" means that only if Ollama says it. Words of a person count if a GPU is wanted and nothing else fails.
+    "100% CPU" counts only from Ollama. People's words count if a GPU is wanted and nothing else fails.
     """
     ollama = bool(of_kind(said, "about-ollama", "ollama-*"))
     for kind in group("program-on-cpu"):
@@ -72,13 +72,18 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
                 chosen = kind in AS_CHOSEN and of_kind(said, "cpu-chosen") and not of_kind(said, "@gpu-wanted")
                 return None if chosen else symptom
     complained = of_kind(said, "@cpu-complaint") and not of_kind(said, "cpu-in-passing")
-    told = first(of_kind(said, "cpu-told")) if complained else None
+    about_cpu = first(of_kind(said, "cpu-told")) if complained else None
     unused = first(of_kind(said, "gpu-unused-told"))
     if with_role(said, "works") or any(not s.kind.startswith(OF_CPU) for s in with_role(said, "failure")):
         return None
-    wanted = gpu.name or of_kind(said, "@gpu-wanted") or unused or (told is not None and "GPU" in told.text.upper())
-    if told and wanted:
-        return told
+    wanted = (
+        gpu.name
+        or of_kind(said, "@gpu-wanted")
+        or unused
+        or (about_cpu is not None and "GPU" in about_cpu.text.upper())
+    )
+    if about_cpu and wanted:
+        return about_cpu
     if unused is None and of_kind(said, *WITH_OWN_ENGINE):
         unused = first(of_kind(said, "asks-gpu-unused"))
     asked = of_kind(said, "gpu-asked-for")
@@ -91,7 +96,7 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
 
 
 def _program(found: Symptom, said: tuple[Symptom, ...]) -> str:
-    """Return what computes: by the message, else by what the report is about."""
+    """Return the program that computes: from the message, else from the topic of the report."""
     if of_kind(said, "torch-built-for-cpu"):
         return "torch"
     whisper = first(of_kind(said, "about-whisper"))
@@ -103,7 +108,7 @@ def _program(found: Symptom, said: tuple[Symptom, ...]) -> str:
 
 
 def _of_jax(use: CpuUse, found: Symptom, said: tuple[Symptom, ...], python: Python) -> CpuUse:
-    """Return that JAX is the build for the CPU, unless its plugin for CUDA is installed or was asked for."""
+    """Return JAX's CPU build as the reason, unless its CUDA plugin is installed or was requested."""
     certain = found.kind == "jax-cuda-missing" or bool(of_kind(said, "jax-extra-missing"))
     cuda_asked = of_kind(said, "jax-cuda-asked")
     if use.without_cuda or any(python.package(name) for name in WITH_CUDA) or (cuda_asked and not certain):
@@ -112,7 +117,7 @@ def _of_jax(use: CpuUse, found: Symptom, said: tuple[Symptom, ...], python: Pyth
 
 
 def _of_tensorflow(use: CpuUse, said: tuple[Symptom, ...], place: Place, python: Python) -> CpuUse:
-    """Return why TensorFlow has no GPU build: a distribution for the CPU, or a release after 2.10 on Windows."""
+    """Return why TensorFlow has no GPU build: a CPU distribution, or a release after 2.10 on Windows."""
     without_gpu = next((name for name in ("tensorflow-cpu", "tensorflow-intel") if python.package(name)), "")
     listed = python.package("tensorflow") or python.package("tensorflow-gpu")
     releases = [listed[1].release[:2]] if listed is not None else _releases(said)
@@ -140,6 +145,6 @@ def _of_tensorflow(use: CpuUse, said: tuple[Symptom, ...], place: Place, python:
 
 
 def _releases(said: tuple[Symptom, ...]) -> list[tuple[int, ...]]:
-    """Return the releases of TensorFlow that the report names."""
+    """Return the TensorFlow releases that the report names."""
     named = (symptom.names.get("version", "") for symptom in of_kind(said, "release-of-tensorflow"))
     return [tuple(int(part) for part in version.split(".")) for version in named if version]

@@ -1,16 +1,16 @@
-"""What shows that CUDA or ROCm was asked for."""
+"""Evidence that CUDA or ROCm is wanted."""
 
 import re
 
 from gpudoctor.model import CudaIntent, Gpu, Origin, Python, Symptom, Toolkit
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
-# Packages that bring CUDA and that nobody installs for a CPU build. Source: channels pytorch and conda-forge.
+# Packages that contain CUDA and that nobody installs for a CPU build. Source: channels pytorch and conda-forge.
 CUDA_PACKAGES = ("cudatoolkit", "pytorch-cuda", "cuda-version")
 
 
 def cuda_intent(origin: Origin, gpu: Gpu, toolkit: Toolkit, python: Python, symptoms: Symptoms) -> CudaIntent:
-    """Return what shows that CUDA or ROCm was asked for: words of a report, for a probe asks for CUDA itself."""
+    """Return the evidence in a report that CUDA or ROCm is wanted; probes do not count, because they request CUDA."""
     said = pasted(symptoms)
     program = _program(said, gpu)
     cuda, cuda_fact = _index(said, "cu")
@@ -39,7 +39,7 @@ def cuda_intent(origin: Origin, gpu: Gpu, toolkit: Toolkit, python: Python, symp
 
 
 def _program(said: tuple[Symptom, ...], gpu: Gpu) -> str:
-    """Return the message or the complaint. One that computes on the CPU misses something only if there is a GPU."""
+    """Return the message or complaint. Computing on the CPU is a complaint only if there is a GPU."""
     complaints = () if of_kind(said, "cpu-chosen") else ("cpu-told", "gpu-unused-told")
     return _first(said, "@program-wants-cuda", *complaints, *(("torch-on-cpu",) if gpu.name else ()))
 
@@ -49,13 +49,13 @@ def _first(said: tuple[Symptom, ...], *kinds: str) -> str:
 
 
 def _toolkit(toolkit: Toolkit, origin: Origin) -> str:
-    """Return the fact that a report shows a CUDA toolkit: nobody installs one if there is no GPU to use."""
+    """Return the fact that shows a CUDA toolkit, which nobody installs without a GPU."""
     shown = origin.is_report and toolkit.nvcc_version is not None
     return "toolkit.nvcc_version" if shown else ""
 
 
 def _index(said: tuple[Symptom, ...], variant: str) -> tuple[str, str]:
-    """Return the index of PyTorch that was named, of this kind of variant, and the message that names it."""
+    """Return the PyTorch index for this kind of variant in a message, and the message."""
     for symptom in of_kind(said, "pip-index"):
         last = symptom.names.get("variant", "").rstrip("/").rpartition("/")[2]
         if re.fullmatch(rf"{variant}\d[\d.]*", last):
@@ -64,7 +64,7 @@ def _index(said: tuple[Symptom, ...], variant: str) -> tuple[str, str]:
 
 
 def _conda(said: tuple[Symptom, ...], python: Python) -> tuple[str, str]:
-    """Return how conda was asked for CUDA, or sees the driver, and that in words."""
+    """Return the fact that conda was asked for CUDA or sees the driver, and its description."""
     seen = bool(of_kind(said, "conda-driver-seen"))
     fact = _first(said, "conda-cuda-asked", "conda-driver-seen")
     if not fact:

@@ -1,4 +1,4 @@
-"""CUDA's libraries: which one a program misses, and which is found before the one that it needs."""
+"""CUDA libraries: which one a program misses, and which one shadows the one that it needs."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from gpudoctor.model import CudaLibraries, Devices, Driver, Libcuda, MissingSymb
 from gpudoctor.model.software import CupyRuntime, Environment, Python, SharedLibrary, Toolkit, TorchRuntime
 from gpudoctor.symptoms import Symptoms, of_kind
 
-# TensorFlow's summary, which says something if nothing else names a library.
+# TensorFlow's summary, which counts only if nothing else names a library.
 SUMMARY = "cuda-libraries-not-loaded-by-tensorflow"
 STUB, COMPAT = "the stub of a toolkit", "a forward compatibility package"
 
@@ -25,7 +25,7 @@ def cuda_libraries(
     cupy_runtime: CupyRuntime | None,
     symptoms: Symptoms,
 ) -> CudaLibraries:
-    """Return what is wrong with CUDA's libraries, by what programs say and by what LD_LIBRARY_PATH leads to."""
+    """Return the problems with CUDA libraries, from program messages and LD_LIBRARY_PATH."""
     on_path = toolkit.library_path_libraries
     libraries = on_path or ()
     cudnn = next((n for n, library in enumerate(libraries) if library.soname.startswith("libcudnn")), None)
@@ -50,9 +50,9 @@ def _fact(number: int) -> str:
 
 
 def _missing(torch_runtime: TorchRuntime, cupy_runtime: CupyRuntime, symptoms: Symptoms) -> Symptom | None:
-    """Return the message that a CUDA library cannot be opened, unless another check is for it.
+    """Return the message that a CUDA library cannot be opened, unless another check handles it.
 
-    A library that PyTorch or CuPy itself misses, or bitsandbytes looks for, is a question of that package.
+    A library that PyTorch, CuPy or bitsandbytes misses is a problem of that package.
     """
     if of_kind(symptoms, "bitsandbytes*", "bnb-*"):
         return None
@@ -65,7 +65,7 @@ def _missing(torch_runtime: TorchRuntime, cupy_runtime: CupyRuntime, symptoms: S
 
 
 def _missing_symbol(libraries: tuple[SharedLibrary, ...], symptoms: Symptoms) -> MissingSymbol | None:
-    """Return the function that the loaded library does not have: another version of it was found first."""
+    """Return the function that the loaded library lacks because another version was found first."""
     for symptom in of_kind(symptoms, "cuda-symbol-*"):
         name, function = symptom.names.get("library", ""), symptom.names["symbol"]
         stem = library_stem(name) or library_stem(stem_of(f"lib{function.lstrip('_')}") + ".so") or ""
@@ -83,13 +83,13 @@ def _missing_symbol(libraries: tuple[SharedLibrary, ...], symptoms: Symptoms) ->
 
 
 def stem_of(name: str) -> str:
-    """Return the library that a soname or a symbol belongs to: "nvjitlink", "nccl", "cusparse"."""
+    """Return the library of a soname or symbol: "nvjitlink", "nccl", "cusparse"."""
     match = re.match(r"lib(nvjitlink|nccl|nvrtc|cu(?:blas|dnn|fft|rand|solver|sparse|pti|dart))", name.lower())
     return match[1] if match else name.lower()
 
 
 def _libcuda(libraries: tuple[SharedLibrary, ...], driver: Driver, devices: Devices, works: bool) -> Libcuda | None:
-    """Return the libcuda that is loaded if it is a stub or of a compatibility package."""
+    """Return the loaded libcuda if it is a stub or from a compatibility package."""
     if driver.libcuda_path is not None:
         named = [("driver.libcuda_path", driver.libcuda_path)]
     else:
@@ -110,7 +110,7 @@ def _kind(path: str) -> str:
 
 
 def _is_geforce(devices: Devices) -> bool:
-    """Return whether forward compatibility is not supported: it is on data centre GPUs and some NGC-ready RTX cards.
+    """Return whether forward compatibility is unsupported: only data centre GPUs and some NGC-ready RTX cards have it.
 
     Source: "Forward Compatibility" in https://docs.nvidia.com/deploy/cuda-compatibility/
     """
@@ -118,7 +118,7 @@ def _is_geforce(devices: Devices) -> bool:
 
 
 def _shadowing(libraries: tuple[SharedLibrary, ...], python: Python) -> Iterator[int]:
-    """Yield the places of libraries on LD_LIBRARY_PATH that NVIDIA's wheels bring as well."""
+    """Yield the paths of libraries on LD_LIBRARY_PATH that NVIDIA's wheels also contain."""
     wheels = python.matching("nvidia-*")
     for number, library in enumerate(libraries):
         if any(stem_of(library.soname) in package.name for package in wheels):

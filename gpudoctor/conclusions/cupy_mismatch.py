@@ -1,4 +1,4 @@
-"""For which CUDA the installed CuPy is, against the toolkits, libraries and packages that are there."""
+"""The CUDA version of the installed CuPy, compared with the installed toolkits, libraries and packages."""
 
 import re
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ from gpudoctor.model.versions import CudaVersion
 from gpudoctor.symptoms import Symptoms, of_kind
 
 MISSING = ("cupy-own-nvrtc-missing", "cupy-own-library-missing")
-# What the table of messages gives if CuPy names no cause.
+# The message tables' value if CuPy names no cause.
 NO_CAUSE = "ImportError: Failed to import CuPy"
-# The name of NVRTC up to CUDA 11.1, and of the runtime up to 10.2, shows the minor version: only that one is loaded.
-# Source: sonames and names of DLLs in the toolkits of CUDA 8.0 to 13.0.
+# File names of NVRTC up to CUDA 11.1 and of the runtime up to 10.2 have the minor version: only that one is loaded.
+# Source: sonames and DLL names in the toolkits of CUDA 8.0 to 13.0.
 _EXACT = (
     r"libnvrtc\.so\.(?P<a>[789]|10|11)\.(?P<b>\d)(?<!11\.2)$|libcudart\.so\.(?P<c>[789]|10)\.(?P<d>\d)$"
     r"|nvrtc64_(?P<e>[789]|10|11)(?P<f>[0-9])(?<!112)_0\.dll$|cudart64_(?P<g>[789]|10)(?P<h>\d)\.dll$"
@@ -30,7 +30,7 @@ def cupy_mismatch(
     python: Python,
     symptoms: Symptoms,
 ) -> CupyMismatches:
-    """Return where CuPy and the CUDA that is here differ: as a message shows it, and as versions show it."""
+    """Return the mismatches of CuPy and the installed CUDA, from messages and from versions."""
     symbol = _symbol(symptoms)
     if symbol is not None or cupy_status.works or cupy.platform == "rocm":
         return CupyMismatches(by_message=symbol)
@@ -56,7 +56,7 @@ def cupy_mismatch(
 
 
 def _symbol(symptoms: Symptoms) -> CupyMismatch | None:
-    """Return that a module of CuPy asks the library that is loaded for what that does not have."""
+    """Return the mismatch if a CuPy module needs a symbol that the loaded library lacks."""
     for symptom in of_kind(symptoms, "cupy-symbol-missing"):
         name = symptom.names["symbol"]
         of_rocm = any(part in name.lower() for part in ("hip", "roc"))
@@ -66,7 +66,7 @@ def _symbol(symptoms: Symptoms) -> CupyMismatch | None:
 
 
 def _driver_said(driver: Driver, nvcc: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
-    """Return that CuPy says the driver does not fit."""
+    """Return the mismatch if CuPy says that the driver does not fit."""
     offered = driver.cuda_version
     for symptom in of_kind(symptoms, "cupy-driver-mismatch"):
         facts = (*(("driver.cuda_version",) if offered else ()), *(("toolkit.nvcc_version",) if nvcc else ()))
@@ -76,7 +76,7 @@ def _driver_said(driver: Driver, nvcc: CudaVersion | None, symptoms: Symptoms) -
 
 
 def _library_of_another_toolkit(nvcc: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
-    """Return that the library which CuPy misses is of another CUDA version than the toolkit here."""
+    """Return the mismatch if the library that CuPy misses belongs to another CUDA version than the toolkit here."""
     for symptom in of_kind(symptoms, *MISSING)[:1]:
         library = symptom.names["library"]
         if nvcc is not None and is_for(library, nvcc) is False:
@@ -86,7 +86,7 @@ def _library_of_another_toolkit(nvcc: CudaVersion | None, symptoms: Symptoms) ->
 
 
 def _named_for_another_toolkit(nvcc: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
-    """Return that a CuPy, known only by its name, lacks a DLL, and is for another CUDA major version."""
+    """Return the mismatch if a CuPy, known only by its name, lacks a DLL of another CUDA major version."""
     named = named_distribution(symptoms)
     if named is None or nvcc is None or not of_kind(symptoms, "cupy-own-dll-load-failed") or nvcc.major == named[2]:
         return None
@@ -96,7 +96,7 @@ def _named_for_another_toolkit(nvcc: CudaVersion | None, symptoms: Symptoms) -> 
 
 
 def _doubted(runtime: CupyRuntime, built: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
-    """Return that CuPy cannot be imported and names no cause but that it may be for another CUDA."""
+    """Return the mismatch if the import fails and CuPy's only suspicion is another CUDA version."""
     doubts = of_kind(symptoms, "cupy-version-doubted")
     if runtime.import_error != NO_CAUSE or not doubts:
         return None
@@ -105,7 +105,7 @@ def _doubted(runtime: CupyRuntime, built: CudaVersion | None, symptoms: Symptoms
 
 
 def _newer_libraries_first(major: int, runtime: CupyRuntime) -> CupyMismatch | None:
-    """Return that CuPy takes the libraries of a CUDA which is newer than itself, and than the driver."""
+    """Return the mismatch if CuPy loads libraries of a CUDA newer than itself and the driver."""
     local, offered = runtime.local_cuda_version, runtime.driver_cuda_version
     if local is None or offered is None or not major < local.major > offered.major:
         return None
@@ -117,7 +117,7 @@ def _newer_libraries_first(major: int, runtime: CupyRuntime) -> CupyMismatch | N
 def _all_else_of_another_cuda(
     status: CupyStatus, nvcc: CudaVersion | None, built: CudaVersion | None
 ) -> CupyMismatch | None:
-    """Return that nvcc and PyTorch are both of one other CUDA major version."""
+    """Return the mismatch if nvcc and PyTorch both have the same other CUDA major version."""
     if nvcc is None or built is None or not nvcc.major == built.major != status.cuda_major:
         return None
     return CupyMismatch(
@@ -130,7 +130,7 @@ def _all_else_of_another_cuda(
 
 
 def _only_other_toolkits(status: CupyStatus, others: Sequence[tuple[str, str, CudaVersion]]) -> CupyMismatch | None:
-    """Return that every toolkit, or that of nvcc if a library is missing, is of another CUDA major version."""
+    """Return the mismatch if every toolkit, or nvcc's if a library is missing, has another CUDA major version."""
     if not others:
         return None
     there = " and ".join(f"CUDA {version} ({path})" for _, path, version in others)
@@ -141,9 +141,9 @@ def _only_other_toolkits(status: CupyStatus, others: Sequence[tuple[str, str, Cu
 def _other_toolkits(
     cupy: Cupy, major: int, toolkit: Toolkit, python: Python
 ) -> tuple[tuple[str, str, CudaVersion], ...]:
-    """Return the toolkits (fact, path, version) if all are of other majors and CuPy's libraries are nowhere else.
+    """Return the toolkits (fact, path, version) if all have other majors and CuPy's libraries are nowhere else.
 
-    Packages for one toolkit only, such as cupy-cuda115, are compared by their major version too.
+    Packages for a single toolkit, such as cupy-cuda115, are also compared by major version.
     """
     if toolkit.toolkits is None or cupy.nvrtc_files is None or cupy.platform != "cuda":
         return ()
@@ -165,7 +165,7 @@ def _other_toolkits(
 
 
 def _other_nvcc(major: int, toolkit: Toolkit, symptoms: Symptoms) -> tuple[tuple[str, str, CudaVersion], ...]:
-    """Return the toolkit of nvcc if it is of another major version and CuPy does not find one of CUDA's libraries."""
+    """Return nvcc's toolkit if it has another major version and CuPy does not find a CUDA library."""
     version = toolkit.nvcc_version
     missing = of_kind(symptoms, *MISSING, "cupy-own-dll-load-failed")
     if version is None or version.major == major or not missing:
@@ -174,7 +174,7 @@ def _other_nvcc(major: int, toolkit: Toolkit, symptoms: Symptoms) -> tuple[tuple
 
 
 def exact_cuda(library: str) -> CudaVersion | None:
-    """Return the only CUDA version with a library of this name: 11.1 of libnvrtc.so.11.1; None for a whole major."""
+    """Return the only CUDA version with this file name: 11.1 for libnvrtc.so.11.1; None for a whole major version."""
     match = re.match(_EXACT, library, re.IGNORECASE)
     if match is None:
         return None
@@ -183,7 +183,7 @@ def exact_cuda(library: str) -> CudaVersion | None:
 
 
 def is_for(library: str, cuda: CudaVersion) -> bool | None:
-    """Return whether a toolkit of this version has the library, None if its name does not show it."""
+    """Return whether a toolkit of this version has the library; None if its name does not show it."""
     exact, major = exact_cuda(library), cuda_major_of(library)
     if exact is not None:
         return exact == cuda
@@ -191,18 +191,18 @@ def is_for(library: str, cuda: CudaVersion) -> bool | None:
 
 
 def named_distribution(symptoms: Symptoms) -> tuple[str, str, int] | None:
-    """Return the fact, the name and the CUDA major version of the only CuPy distribution that a report names."""
+    """Return the fact, name and CUDA major version of the only CuPy distribution in a report."""
     named = {found.names["version"].lower(): found.fact for found in of_kind(symptoms, "cupy-distribution-named")}
     if len(named) != 1:
         return None
     version, fact = named.popitem()
-    # cupy-cuda90 is for 9.0, cupy-cuda115 for 11.5, cupy-cuda12x for the whole major.
+    # cupy-cuda90 is for 9.0, cupy-cuda115 for 11.5, cupy-cuda12x for all of 12.
     digits = version.removesuffix("x")
     major = int(digits if version.endswith("x") else digits[:-1])
     return fact, f"cupy-cuda{version}", major
 
 
 def _is_of(name: str, major: int) -> bool:
-    """Return whether the file is of that CUDA major version: libnvrtc.so.12, libnvrtc.so.11.2, nvrtc64_120_0.dll."""
+    """Return whether the file belongs to that CUDA major version: libnvrtc.so.11.2, nvrtc64_120_0.dll."""
     suffix = f".so.{major}"
     return name.endswith(suffix) or f"{suffix}." in name or f"64_{major}" in name

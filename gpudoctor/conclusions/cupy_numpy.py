@@ -1,4 +1,4 @@
-"""The NumPy that is installed and the one that CuPy needs."""
+"""The installed NumPy and the versions that CuPy needs."""
 
 import re
 
@@ -6,14 +6,14 @@ from gpudoctor.data.packages import cupy_release
 from gpudoctor.model import Cupy, CupyNumpy, CupyStatus, PackageVersion, Python, Symptom
 from gpudoctor.symptoms import Symptoms, of_kind
 
-# The last CuPy that used a function which NumPy removed.
-# Source: "NumPy 2 support" in the release notes of CuPy 13.3; of NumPy 1.24, in those of CuPy 12.0.
+# The last CuPy release that used a function which NumPy removed.
+# Source: "NumPy 2 support" in the release notes of CuPy 13.3; NumPy 1.24 in those of CuPy 12.0.
 LAST_WITH = {"compat": (13, 2)}
 LAST_WITH_OTHERS = (12, 3)
 
 
 def cupy_numpy(cupy: Cupy | None, cupy_status: CupyStatus, python: Python, symptoms: Symptoms) -> CupyNumpy:
-    """Return NumPy's version and what CuPy needs: by its metadata, else by the table of its releases."""
+    """Return NumPy's version and CuPy's requirement: from its metadata, else from the table of its releases."""
     version, version_fact = _numpy(cupy, python)
     requirement, requirement_fact = _requirement(cupy, cupy_status.version)
     both = version is not None and requirement
@@ -30,14 +30,14 @@ def cupy_numpy(cupy: Cupy | None, cupy_status: CupyStatus, python: Python, sympt
 def _failure(version: PackageVersion | None, symptoms: Symptoms) -> Symptom | None:
     """Return the message in which CuPy fails because of NumPy or Python.
 
-    If a function that NumPy removed is named without a file of CuPy, it counts if this CuPy still used it.
+    A function that NumPy removed counts without a CuPy file in the message if this CuPy still used it.
     """
     for symptom in of_kind(symptoms, "cupy-numpy-*", "cupy-python-too-*"):
         return symptom
     for symptom in of_kind(symptoms, "numpy-function-removed"):
         name = symptom.names.get("function") or symptom.names.get("attribute") or ""
         used = version is not None and version.release and version.release[:2] <= LAST_WITH.get(name, LAST_WITH_OTHERS)
-        # What CuPy itself says is compared with its requirement; of PyTorch it says nothing about CuPy.
+        # CuPy's own message is compared with its requirement; PyTorch's says nothing about CuPy.
         if used and "_runtime." not in symptom.fact:
             return symptom
     return None
@@ -53,7 +53,7 @@ def _numpy(cupy: Cupy | None, python: Python) -> tuple[PackageVersion | None, st
 def _requirement(cupy: Cupy | None, version: PackageVersion | None) -> tuple[str, str]:
     """Return the NumPy versions that CuPy needs, and the fact that shows it.
 
-    The table's upper end is what was tested; only NumPy's next major version is taken for one that fails.
+    The table's upper end is the newest tested version; only NumPy's next major version is assumed to fail.
     """
     if cupy is not None and cupy.numpy_requirement:
         return cupy.numpy_requirement, "cupy.numpy_requirement"
@@ -66,7 +66,7 @@ def _requirement(cupy: Cupy | None, version: PackageVersion | None) -> tuple[str
 
 
 def allows(requirement: str, version: PackageVersion) -> bool:
-    """Return whether the requirement allows the version; True if one of them cannot be read."""
+    """Return whether the requirement allows the version; True if one of them cannot be parsed."""
     from packaging.version import Version
 
     try:

@@ -1,4 +1,4 @@
-"""CuPy, merged from its files and from its import."""
+"""CuPy, merged from its files and its import."""
 
 from gpudoctor.data.packages import removed_from_cupy
 from gpudoctor.model import Cupy, CupyRuntime, CupyStatus, Package, PackageVersion
@@ -7,9 +7,9 @@ from gpudoctor.symptoms import Symptoms, of_kind
 
 
 def cupy_status(cupy: Cupy, cupy_runtime: CupyRuntime, symptoms: Symptoms) -> CupyStatus:
-    """Return what is installed as CuPy, whether it works, and which part of it is missing."""
+    """Return the installed CuPy, whether it works, and which part is missing."""
     built = cupy_runtime.build_cuda_version.major if cupy_runtime.build_cuda_version is not None else None
-    # Whether a newer version removed the part depends on the version on disk, not on that of the failed import.
+    # Whether a newer version removed the part depends on the version on disk, not on the failed import's.
     part = removed_part(symptoms, cupy.version)
     missing = of_kind(symptoms, "cupy-own-part-missing", "cupy-own-incomplete")
     return CupyStatus(
@@ -26,7 +26,7 @@ def cupy_status(cupy: Cupy, cupy_runtime: CupyRuntime, symptoms: Symptoms) -> Cu
 
 
 def cupy_installed(cupy: Cupy, cupy_runtime: CupyRuntime) -> bool | None:
-    """Return whether CuPy is installed, None if that is unknown."""
+    """Return whether CuPy is installed; None if unknown."""
     if cupy.distributions or cupy.version is not None:
         return True
     if cupy_runtime.version is not None or cupy_runtime.import_error is not None:
@@ -35,7 +35,7 @@ def cupy_installed(cupy: Cupy, cupy_runtime: CupyRuntime) -> bool | None:
 
 
 def works(cupy_runtime: CupyRuntime) -> bool:
-    """Return whether CuPy was imported, compiled a kernel and ran it."""
+    """Return whether CuPy could be imported, and compiled and ran a kernel."""
     if cupy_runtime.import_error != "":
         return False
     kernels = [call for call in cupy_runtime.calls or () if call.library == "elementwise"]
@@ -43,7 +43,7 @@ def works(cupy_runtime: CupyRuntime) -> bool:
 
 
 def removed_part(symptoms: Symptoms, version: PackageVersion | None) -> str:
-    """Return the part that the first error names, if this CuPy, or newer ones than the unknown one, removed it."""
+    """Return the removed part that the first error names; "" if this CuPy still has it."""
     for symptom in of_kind(symptoms, "cupy-own-part-missing")[:1]:
         part = removed_from_cupy(f"{symptom.names['module']}.{symptom.names['attribute']}")
         has_it = part is not None and version is not None and version.release and version.release[0] <= part.last

@@ -1,4 +1,4 @@
-"""Whether the NVIDIA driver works, and what says that it does not."""
+"""Whether the NVIDIA driver works, and the evidence if it does not."""
 
 from gpudoctor.data.capabilities import last_driver_branch
 from gpudoctor.data.drivers import supported_cuda
@@ -6,7 +6,7 @@ from gpudoctor.model import Consumers, CupyRuntime, Device, Devices, Driver, Dri
 from gpudoctor.model.versions import CudaVersion
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
-# PyTorch says so if cudaDriverGetVersion gives 0. Source: c10/cuda/CUDAFunctions.cpp.
+# PyTorch's message if cudaDriverGetVersion returns 0. Source: c10/cuda/CUDAFunctions.cpp.
 NOT_FOUND = ("torch-no-driver", "libcuda-not-found", "cuda-driver-version-zero")
 
 
@@ -19,7 +19,7 @@ def driver_state(
     consumers: Consumers,
     symptoms: Symptoms,
 ) -> DriverState:
-    """Return what the driver and the programs that use it show of it."""
+    """Return the driver's state, from the driver and the programs that use it."""
     said = _too_old(symptoms)
     too_old = said if said is None or not _is_new_enough(driver, consumers, said) else None
     return DriverState(
@@ -36,25 +36,25 @@ def driver_state(
 
 
 def driver_works(driver: Driver, devices: Devices = None) -> bool:
-    """Return whether CUDA was initialised, or NVML lists a device: the driver answers."""
+    """Return whether the driver answers: CUDA was initialised, or NVML lists a device."""
     if driver.cuda_init_code == 0 and driver.cuda_device_count != 0:
         return True
     if driver.nvml_code or driver.nvml_error:
         return False
-    # A report may only name its GPU, which needs no driver.
+    # A report may only name its GPU, which proves no driver.
     return any(_answers(device) for device in devices or ()) or bool(devices and driver and driver.version)
 
 
 def _answers(device: Device) -> bool:
-    """Return whether more is known of the device than its name and what follows from that."""
+    """Return whether the device has facts other than its name and those that follow from it."""
     shown = (device.uuid, device.memory_total_bytes, device.memory_used_bytes, device.pci_address, device.mig_enabled)
     return any(value is not None for value in (*shown, device.temperature_celsius, device.performance_state))
 
 
 def _too_old(symptoms: Symptoms) -> Symptom | None:
-    """Return the symptom that calls the driver too old, best one that names what the driver offers.
+    """Return the symptom that the driver is too old, preferably one with the driver's CUDA version.
 
-    FFmpeg names the driver that it needs also if it finds no libnvidia-encode: then that is what is wrong.
+    FFmpeg also names the driver that it needs if libnvidia-encode is missing, which is then the cause.
     """
     found = with_code(symptoms, "cuda-35")
     if of_kind(symptoms, "container-video-library"):
@@ -63,9 +63,9 @@ def _too_old(symptoms: Symptoms) -> Symptom | None:
 
 
 def _is_new_enough(driver: Driver, consumers: Consumers, said: Symptom) -> bool:
-    """Return whether the driver runs all that is installed, so that a program must have loaded another libcuda."""
+    """Return whether the driver supports all installed libraries: then a program has loaded another libcuda."""
     built = (*consumers.libraries, *((consumers.nvcc,) if consumers.nvcc is not None else ()))
-    by_probe = said.fact == "driver.cuda_init_code"  # what works loads the driver's own libcuda
+    by_probe = said.fact == "driver.cuda_init_code"  # programs that work load the driver's own libcuda
     fits = bool(consumers.libraries) and all(
         one.runs and not one.likely and (by_probe or not one.works) for one in built
     )

@@ -1,15 +1,15 @@
-"""What an engine lacks to give the GPU to a container that asks for it."""
+"""What a container engine lacks to give a container the requested GPU."""
 
 from gpudoctor.model import Container, EngineLack, SeenSetup
 
-NAMED = 5  # runtimes and devices that a text names
+NAMED = 5  # runtimes and devices that a message names
 CDI = "container-cdi-unresolvable"
 
 
 def engine_lack(seen: SeenSetup, container: Container) -> EngineLack | None:
-    """Return what the engine lacks for the container; nothing for one that runs.
+    """Return what the engine lacks for the container; nothing for a running container.
 
-    container: the engines of this machine, by their files.
+    container: the engines of this machine, from their files.
     """
     runtime, engine = seen.setup.runtime or "", seen.engine
     if seen.setup.state == "running":
@@ -34,9 +34,9 @@ def engine_lack(seen: SeenSetup, container: Container) -> EngineLack | None:
 
 
 def _has_no_toolkit(seen: SeenSetup, container: Container) -> bool:
-    """Return whether the engine can give no GPU to a container.
+    """Return whether the engine cannot give a GPU to any container.
 
-    For --gpus Docker needs no runtime nvidia, but the toolkit's hook. Source: its daemon/nvidia_linux.go.
+    For --gpus Docker needs the toolkit's hook, not the nvidia runtime. Source: its daemon/nvidia_linux.go.
     """
     engine = seen.engine
     if engine.is_local is False or container.toolkit_installed is not False:

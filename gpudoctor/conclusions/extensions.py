@@ -1,4 +1,4 @@
-"""Compiled extensions of PyTorch: what they were built for, which could not be loaded, which are to be compiled."""
+"""Compiled PyTorch extensions: what they were built for, which fail to load, which must be compiled."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ OWN = ("torch", "torchvision", "torchaudio", "torchtext")
 
 
 def extensions(python: Python, project: Project, symptoms: Symptoms) -> Extensions:
-    """Return the extensions that are installed, that could not be loaded, and that are still to be compiled."""
+    """Return the extensions that are installed, fail to load, or must still be compiled."""
     built = None
     if python.packages is not None:
         each = (_built(number, package) for number, package in enumerate(python.packages) if package.name not in OWN)
@@ -24,7 +24,7 @@ def extensions(python: Python, project: Project, symptoms: Symptoms) -> Extensio
 
 
 def _to_build(project: Project, python: Python) -> Requirement | None:
-    """Return the requirement on a package that is still to be compiled with nvcc."""
+    """Return the requirement for a package that must still be compiled with nvcc."""
     for name in packages.EXTENSIONS:
         requirement = project.always_requires(name)
         if requirement is not None and (name in packages.COMPILED_AT_RUN_TIME or not python.matching(name)):
@@ -33,7 +33,7 @@ def _to_build(project: Project, python: Python) -> Requirement | None:
 
 
 def _failed(python: Python, symptoms: Symptoms) -> Iterator[FailedExtension]:
-    """Yield the extensions whose import failed in a report, each distribution once."""
+    """Yield the extensions whose import failed in a report, once per distribution."""
     seen: set[str] = set()
     for symptom in of_kind(pasted(symptoms), "@extension-fails"):
         names = symptom.names
@@ -65,27 +65,27 @@ def _distribution(path: str, symptom: Symptom, python: Python) -> str:
         from packaging.utils import canonicalize_name
 
         return canonicalize_name(folder[1])
-    # Without a file the only installed one of those that are known to be compiled is meant.
+    # Without a file it is the only installed package that is known to be compiled.
     installed = python.matching(*packages.extension_distributions())
     return installed[0].name if not path and len(installed) == 1 else ""
 
 
 def _only_named(path: str, symptoms: Symptoms) -> str:
-    """Return the one extension that the words of a report name, "" if the message names a file, or they several."""
+    """Return the only extension that the report names; "" if it names several, or the message names a file."""
     texts = (symptom.text.lower().replace(" ", "_") for symptom in of_kind(symptoms, "extension-named"))
     named = {packages.distribution_of(text) for text in texts}
     return named.pop() if len(named) == 1 and not path else ""
 
 
 def _abi(symbol: str) -> str:
-    """Return which C++ ABI the symbol is of: strings are __cxx11 in the newer one, Ss in the older one."""
+    """Return the symbol's C++ ABI: strings are __cxx11 in the newer one, Ss in the older one."""
     if "__cxx11" in symbol:
         return "the C++11 ABI"
     return "the ABI before C++11" if re.search(r"(?:RK|E)Ss(?:b|i|$)", symbol) else ""
 
 
 def _built(number: int, package: Package) -> BuiltExtension | None:
-    """Return what the package was built for, None if its version does not name a PyTorch."""
+    """Return the PyTorch build that the package was built for; None if its version does not name one."""
     local = package.version.local.lower()
     torch = _torch_release(local)
     cuda = re.search(r"cu(\d{2})\d?(?!\d)", local)
@@ -102,7 +102,7 @@ def _built(number: int, package: Package) -> BuiltExtension | None:
 
 
 def _torch_release(local: str) -> str | None:
-    """Return the release of PyTorch in a local version: "2.3" of "cu123torch2.3", "pt23cu121" and "torch230cu121"."""
+    """Return the PyTorch release in a local version: "2.3" in "cu123torch2.3", "pt23cu121" and "torch230cu121"."""
     dotted = re.search(r"(?:torch|pt)(\d)\.(\d{1,2})", local)
     if dotted:
         return f"{dotted[1]}.{dotted[2]}"
@@ -116,5 +116,5 @@ def _torch_release(local: str) -> str | None:
         return f"{major}.{rest}"
     if len(rest) == 3:
         return f"{major}.{rest[:2]}"
-    # Three digits may end with the patch number: torch260 is 2.6.0; of torch210 nobody knows.
+    # Three digits may end with the patch number: torch260 is 2.6.0; torch210 is ambiguous.
     return f"{major}.{rest[0]}" if rest[1] == "0" and rest[0] != "1" else None

@@ -1,4 +1,4 @@
-"""What a profile was found on, compared with this machine."""
+"""A profile's fingerprint, compared with this machine."""
 
 from collections.abc import Sequence
 
@@ -10,21 +10,21 @@ STALE = "stale"
 UNDECIDED = "cannot be determined"
 
 NONE = "none"
-"""The value if the machine has no such thing; unknown is None."""
+"""The value if the machine lacks it; None means unknown."""
 
 SECTIONS = ("devices", "driver", "torch", "cupy")
-"""Of a snapshot, what `compare` takes."""
+"""The sections of a snapshot that `compare` takes."""
 
 _LONGEST = 100
 _PARTS = ("device", "memory", "driver", "torch", "cupy")
-_Now = tuple[str | None, tuple[str, ...]]  # what it is, and the facts that show it
+_Now = tuple[str | None, tuple[str, ...]]  # the value, and its facts
 _UNKNOWN: _Now = (None, ())
 
 
 def fingerprint(
     profile: FoundProfile | None, devices: Devices, driver: Driver | None, torch: Torch | None, cupy: Cupy | None
 ) -> tuple[FingerprintPart, ...]:
-    """Return each part of the fingerprint of the profile in the working directory; () if there is none."""
+    """Return the fingerprint parts of the profile in the working directory; () without a profile."""
     tuned_on = (profile.fingerprint if profile is not None else None) or ""
     return compare(tuned_on, devices=devices, driver=driver, torch=torch, cupy=cupy)
 
@@ -43,11 +43,11 @@ def compare(
     torch: Torch | None = None,
     cupy: Cupy | None = None,
 ) -> tuple[FingerprintPart, ...]:
-    """Return each part of the fingerprint with this machine's; if its section is unknown, so is that."""
+    """Return each fingerprint part with this machine's value; None if its section is unknown."""
     parts = parts_of(fingerprint)
     device = parts.get("device", "")
     if "+rocm" in parts.get("torch", ""):
-        devices = None  # the section knows NVIDIA's alone
+        devices = None  # the section has only NVIDIA GPUs
     if MIG in device or devices == ():
         parts.pop("memory", None)
     now = {
@@ -63,7 +63,7 @@ def compare(
 
 
 def fit(parts: Sequence[FingerprintPart]) -> str:
-    """Return STALE if a part differs, FITS if each is known and equal, else UNDECIDED."""
+    """Return STALE if a part differs, FITS if all are known and equal, else UNDECIDED."""
     answers = [part.fits for part in parts]
     if False in answers:
         return STALE
@@ -71,7 +71,7 @@ def fit(parts: Sequence[FingerprintPart]) -> str:
 
 
 def _version(section: Driver | Torch | Cupy | None, name: str, absent: bool, absence: str) -> _Now:
-    """Return the version in a section, if it is not unknown or absent. absence: the fact that says so."""
+    """Return the version in a section unless it is unknown or absent. absence: the fact for absence."""
     version = section.version if section is not None else None
     if version is not None:
         return fingerprint_value(str(version)), (f"{name}.version",)
@@ -79,7 +79,7 @@ def _version(section: Driver | Torch | Cupy | None, name: str, absent: bool, abs
 
 
 def _device_now(was: str, devices: Devices, torch: Torch | None) -> _Now:
-    """Return the device of that name, else every name: a profile fits if its device is one of several."""
+    """Return the device with that name, else all names: a profile fits if its device is one of several."""
     if was == "cpu":
         return "cpu", ()
     if was == "mps":
@@ -90,22 +90,22 @@ def _device_now(was: str, devices: Devices, torch: Torch | None) -> _Now:
     names = {number: _device_name(device) for number, device in enumerate(devices) if device.name}
     fitting = {number: name for number, name in names.items() if same_device(was, name)}
     if not fitting and len(names) < len(devices):
-        return _UNKNOWN  # it may be the one without a name
+        return _UNKNOWN  # the device without a name may be it
     shown = fitting or names
     return " + ".join(dict.fromkeys(shown.values())), tuple(f"devices[{number}].name" for number in shown)
 
 
 def _memory_now(was: str, device_was: str, devices: Devices) -> _Now:
-    """Return the memory of the devices of that name, of any device if there is none: the one that fits, if any."""
+    """Return the memory of the devices with that name, else of any device: a matching size if there is one."""
     sizes = {n: fingerprint_memory(d.memory_total_bytes) for n, d in enumerate(devices or ()) if d.memory_total_bytes}
     named = {n: size for n, size in sizes.items() if same_device(device_was, _device_name((devices or ())[n]))}
-    told = named or sizes
-    if not told:
+    candidates = named or sizes
+    if not candidates:
         return _UNKNOWN
-    number = next((n for n, size in told.items() if same_memory(was, size)), min(told))
-    return told[number], (f"devices[{number}].memory_total_bytes",)
+    number = next((n for n, size in candidates.items() if same_memory(was, size)), min(candidates))
+    return candidates[number], (f"devices[{number}].memory_total_bytes",)
 
 
 def _device_name(device: Device) -> str:
-    """Return the name as CUDA gives it; NVML adds a word on a Jetson."""
+    """Return the name as CUDA reports it; NVML adds a word on a Jetson."""
     return fingerprint_value((device.name or "").removesuffix(" (nvgpu)"))

@@ -1,4 +1,4 @@
-"""The NVIDIA GPU that counts, and the compute capabilities that are known."""
+"""The relevant NVIDIA GPU, and the known compute capabilities."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from gpudoctor.model import Devices, Driver, Gpu, KnownGpu, PciGpu, System
 def gpu(devices: Devices, driver: Driver, system: System) -> Gpu:
     """Return the NVIDIA GPU that programs here are meant to use.
 
-    The PCI bus shows more: GPUs passed to a virtual machine, and those of the host that a container did not get.
+    The PCI bus also shows GPUs that were passed to a virtual machine, and host GPUs outside this container.
     """
     present = _present(devices, driver, system)
     name = "" if _is_of_others(devices, driver, system) else present
@@ -30,9 +30,9 @@ def _on_bus(system: System) -> tuple[PciGpu, ...] | None:
 
 
 def _present(devices: Devices, driver: Driver, system: System) -> str | None:
-    """Return the name of an NVIDIA GPU of this machine, "" if there is none, None if that is unknown."""
+    """Return the name of an NVIDIA GPU of this machine, "" without a GPU, None if unknown."""
     on_bus = _on_bus(system)
-    if devices:  # NVML cannot name a GPU that it cannot reach
+    if devices:  # NVML cannot name a GPU that does not answer
         alone = on_bus is not None and len(on_bus) == len(devices) == 1
         return devices[0].name or (on_bus[0].label if on_bus and alone else "an NVIDIA GPU")
     if on_bus:

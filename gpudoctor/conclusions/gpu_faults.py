@@ -1,4 +1,4 @@
-"""Which GPUs show a fault of the hardware: Xid errors of the driver, memory errors, a device that is lost."""
+"""GPUs with hardware faults: Xid errors, memory errors, lost devices."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,13 @@ from gpudoctor.model import Device, Devices, Driver, FaultSign, GpuFault, GpuFau
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 LOST_WORDS = ("lost", "reset", "restart", "fallen off", "err!", "cannot be read")  # "GPU is lost", "requires restart"
-# Messages of a GPU that is lost, and of other faults. None of them says which GPU it is.
+# Messages about a lost GPU and other faults. None of them says which GPU it is.
 LOST = ("gpu-fallen-off-bus", "gpu-is-lost", "gpu-handle-unknown-error", "gpu-pcie-bus-error")
 NVML_LOST = "nvml-15"  # NVML_ERROR_GPU_IS_LOST of nvml.h
 
 
 def gpu_faults(driver: Driver, devices: Devices, symptoms: Symptoms, place: Place) -> GpuFaults:
-    """Return the faults of each GPU, those of the devices of NVML first."""
+    """Return the faults of each GPU, NVML's devices first."""
     listed = devices or ()
     logged = driver.xids
     signs: dict[int | str, list[FaultSign]] = {d.nvml_index: list(_of_device(n, d)) for n, d in enumerate(listed)}
@@ -57,7 +57,7 @@ def gpu_faults(driver: Driver, devices: Devices, symptoms: Symptoms, place: Plac
 
 
 def _of_device(number: int, device: Device) -> Iterator[FaultSign]:
-    """Yield what NVML says about one device."""
+    """Yield the faults that NVML reports for one device."""
     path = f"devices[{number}]"
     if any(word in device.error.lower() for word in LOST_WORDS):
         yield FaultSign(text=f'the error "{device.error}"', fact=f"{path}.error", severe=True, lost=True)
@@ -81,9 +81,9 @@ def _has_counters(device: Device) -> bool:
 
 
 def _reported(symptoms: Symptoms, devices: tuple[Device, ...]) -> FaultSign | None:
-    """Return the fault that a program or NVML reports, None if none does.
+    """Return the fault that a program or NVML reports; None without one.
 
-    The kernel log goes back to the start: while a device answers, a line without an Xid in it may be of the past.
+    The kernel log begins at boot: while a device answers, a line without an Xid may be from the past.
     """
     answering = any(not device.error for device in devices)
     said = of_kind(symptoms, "@gpu-fault")
@@ -97,9 +97,9 @@ def _reported(symptoms: Symptoms, devices: tuple[Device, ...]) -> FaultSign | No
 
 
 def _owner(xid: Xid, devices: tuple[Device, ...]) -> int | None:
-    """Return the NVML index of the device that an Xid is about; None if its address is of none.
+    """Return the NVML index of the device that an Xid is about; None if no device has its address.
 
-    NVML gives no address of a device that it cannot reach: what belongs to no other device belongs to that one.
+    NVML reports no address for a device that does not answer; an unmatched Xid belongs to that device.
     """
     address = _bus_address(xid.pci_address)
     owners = [device.nvml_index for device in devices if address and _bus_address(device.pci_address or "") == address]

@@ -1,23 +1,22 @@
-"""Whether something asks for an NVIDIA GPU, whether one answers, and what says that there is none."""
+"""Whether an NVIDIA GPU is needed, whether one answers, and evidence that there is none."""
 
 from gpudoctor.model import Devices, Driver, Origin, Project, SeenSetup, Severity, Symptom, Toolkit, TorchRuntime
 from gpudoctor.model.gpu_conclusions import Consumers, DriverState, GpuNeed
 from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
-# Symptoms of a kernel module that found a GPU and could not take it, or of another one that has it.
+# Symptoms of a kernel module that found a GPU and could not use it, or of another module that uses it.
 THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm-gpu-not-in-release", "nouveau-in-use")
-# Symptoms of programs that looked for an NVIDIA GPU, or for its driver, and found none. On a live machine gpudoctor
-# itself calls PyTorch and NVML.
+# Symptoms of programs that found no NVIDIA GPU or driver. On a live machine gpudoctor itself calls PyTorch and NVML.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
-# Symptoms of a place that has no GPU, whatever GPU the report names; of those that may have one, and of others' words.
+# Symptoms of places without a GPU, whatever GPU the report names; of places that may have one; of people's words.
 PLACES = ("no-gpu-in-vm", "no-gpu-in-slurm-command")
 NOTEBOOK = ("no-gpu-on-colab", "no-gpu-in-slurm-*")
 MACHINE = "no-gpu-on-machine"
-# Packages that do nothing without an NVIDIA GPU.
+# Packages that are useless without an NVIDIA GPU.
 GPU_PACKAGES = ("cupy", "cupy-cuda*", "onnxruntime-gpu", "tensorflow-gpu", "flash-attn", "tensorrt*", "cudf-*")
 
-# What --require can ask of a machine without a GPU.
+# Requirements that a machine without a GPU can meet.
 WITHOUT_GPU = ("python", "torch", "shm", "profile")
 
 
@@ -34,9 +33,9 @@ def gpu_need(
     symptoms: Symptoms,
     requirements: tuple[MachineRequirement, ...] = (),
 ) -> GpuNeed:
-    """Return whether an NVIDIA GPU is asked for, and whether there is one.
+    """Return whether an NVIDIA GPU is needed, and whether there is one.
 
-    A kernel module stays loaded only if it found a GPU, be it on a hidden bus. Slurm may give a job none of them.
+    A kernel module stays loaded only if it found a GPU, even on a hidden bus. Slurm may give a job no GPU.
     """
     available = torch_runtime.available
     withheld = bool(of_kind(symptoms, "nvidia-smi-no-devices") and of_kind(symptoms, "no-gpu-in-slurm-*"))
@@ -45,13 +44,13 @@ def gpu_need(
         or driver_state.not_found is not None
         or bool(with_code(symptoms, "cuda-100", "cuda-35"))
         or (origin.is_report and bool(of_kind(symptoms, *NOT_FOUND)))
-        # A build for the CPU does not look for a driver.
+        # A CPU build does not look for a driver.
         or (available is False and consumers.ask_for_cuda is not False)
     )
     loaded = bool(driver.module_loaded) and not withheld
     module = loaded or bool(with_code(symptoms, "nvml-18"))
     version_known = driver.version is not None or loaded
-    # CUDA fails with 999 also on a driver that has no GPU.
+    # CUDA also fails with 999 if the driver has no GPU.
     questioned = of_kind(symptoms, "no-nvidia-gpu-asked") and of_kind(symptoms, "no-nvidia-gpu-told")
     asked = consumers.ask_for_cuda or missed or bool(with_code(symptoms, "cuda-999") or questioned)
     required = next((requirement.text for requirement in requirements if requirement.name not in WITHOUT_GPU), "")
@@ -68,7 +67,7 @@ def gpu_need(
 
 
 def _meant(toolkit: Toolkit, setups: tuple[SeenSetup, ...], project: Project) -> tuple[str, str]:
-    """Return what shows, apart from PyTorch and CuPy, that the environment is meant for a GPU, and the fact."""
+    """Return what shows, apart from PyTorch and CuPy, that the environment needs a GPU, with its fact."""
     if toolkit.nvcc_version is not None:
         return f"the CUDA toolkit {toolkit.nvcc_version} is installed", "toolkit.nvcc_version"
     asking = next((seen for seen in setups if seen.gpu_intent is not None), None)
@@ -79,19 +78,19 @@ def _meant(toolkit: Toolkit, setups: tuple[SeenSetup, ...], project: Project) ->
 
 
 def _severity(origin: Origin, *, asked: bool, needed: bool) -> Severity:
-    """Return how much it matters that there is no GPU. Of a pasted report nothing is required."""
+    """Return the severity of a missing GPU. A pasted report has no requirements."""
     if origin.is_report:
         return Severity.WARNING if asked else Severity.INFO
     return Severity.ERROR if needed else Severity.WARNING
 
 
 def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:
-    """Return what says that there is no NVIDIA GPU.
+    """Return the evidence that there is no NVIDIA GPU.
 
-    missed: a program misses the GPU or its driver, and no driver is known: then a GPU of another vendor says so too.
+    missed: a program misses the GPU or its driver, and no driver is known: then another vendor's GPU is evidence too.
     """
     hidden = with_code(symptoms, "cuda-100") and of_kind(symptoms, "gpu-runtime-chosen")
-    # A driver that is too old is there.
+    # "too old" implies an installed driver.
     hidden = hidden or tuple(symptom for symptom in with_code(symptoms, "cuda-35") if symptom.names.get("cuda"))
     elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, *NOTEBOOK) if missed and not hidden else ())
     if elsewhere:

@@ -1,4 +1,4 @@
-"""What the words of people suggest if no message and no fact decides."""
+"""Findings that people's words suggest if no message and no fact decides."""
 
 from dataclasses import replace
 
@@ -9,9 +9,9 @@ from gpudoctor.symptoms.tables import row_of
 
 
 def guess_of(symptoms: Symptoms) -> Finding | None:
-    """Return the finding that words suggest, the first one in the order of the tables, with the id of its check.
+    """Return the first finding that people's words suggest, in the order of the tables, with the id of its check.
 
-    None if they suggest none, or the report ends in an error: mere words do not explain that.
+    None if they suggest nothing, or the report ends with an error, which people's words do not explain.
     """
     rows = [(row, symptom) for symptom in symptoms or () if (row := row_of(symptom.kind)) and row.guess]
     if not rows or of_kind(symptoms, "unknown-error"):

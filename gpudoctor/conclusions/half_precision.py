@@ -1,19 +1,19 @@
-"""Whether fp16 gives NaN or infinity, by what a report says and by the GPUs that are known for it."""
+"""Whether fp16 gives NaN or infinity, from the report and from GPUs known for it."""
 
 from gpudoctor.data.capabilities import is_minor_turing
 from gpudoctor.model import Devices, HalfPrecision, TorchRuntime
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
-# Results that fp16 is to blame for if half precision is used, or on a GPU that is known for it.
+# Results caused by fp16 if half precision is used, or on a GPU known for it.
 NAN = ("loss-nan", "nan-in-tensor", "probability-tensor-nan", "black-image")
-# Results that are NaN on a GPU that is known for it, and much else elsewhere.
+# Results that mean NaN on a GPU known for it, and have many causes elsewhere.
 NAN_ON_FAULTY = ("no-detections", "exclamation-marks")
 IN_USE = ("half-precision-in-use", "fp16-gradient-overflow", "amp-by-default", "amp-check-failed")
 FAULTY = ("gpu-named-gtx-16", "gpu-named-turing-minor")
 
 
 def half_precision(torch_runtime: TorchRuntime, devices: Devices, symptoms: Symptoms) -> HalfPrecision:
-    """Return what shows that fp16 gives NaN, and on which GPUs that is known."""
+    """Return the evidence that fp16 gives NaN, and the GPUs known for it."""
     faulty = _faulty(torch_runtime, devices)
     named = first(of_kind(symptoms, *FAULTY))
     in_use = first(of_kind(symptoms, *IN_USE))

@@ -1,17 +1,17 @@
-"""Whether images and containers have the files that their projects have now, and why not."""
+"""Whether images and containers have their projects' current files, and why not."""
 
 from collections.abc import Iterator
 
 from gpudoctor.model import CopiedFiles, ImageVerdict, Mounted, ProjectImage, RunningContainer
 
 HINTS = ("wildcard-matches-nothing",)
-"""Causes that make no image stale: another build would make the same again."""
+"""Causes that do not make an image stale: a rebuild would give the same files."""
 
-CLOCK_SECONDS = 0.05  # the clock of files may be so far behind the engine's: measured 7 ms with Linux 6.18
+CLOCK_SECONDS = 0.05  # file times may lag behind the engine's clock: 7 ms measured with Linux 6.18
 
 
 def image_verdicts(images: tuple[ProjectImage, ...] | None) -> tuple[ImageVerdict, ...]:
-    """Return what each image that was looked at shows."""
+    """Return the verdict on each examined image."""
     return tuple(_judge(image, f"images[{number}].image_id") for number, image in enumerate(images or ()))
 
 
@@ -54,7 +54,7 @@ def _container_causes(image: ProjectImage) -> Iterator[str]:
     container = image.container
     if container is None:
         return
-    # a mount may show the present files, but the process did not read those
+    # a mount may have the current files, but the process did not read them
     is_old = any(_is_newer(mount, container) for mount in container.mounts)
     is_older = is_old and bool(_changed(image.container_instructions) - _changed(image.instructions))
     is_seen = any(_is_seen(item, container) for item in image.container_instructions)
@@ -78,13 +78,13 @@ def _mount_cause(mount: Mounted, container: RunningContainer) -> str:
 
 
 def _is_newer(mount: Mounted, container: RunningContainer) -> bool:
-    """Return whether the mount has source that was written after the process, which continues with what it read."""
+    """Return whether the mount has source files newer than the process, which still runs the old ones."""
     is_read = container.is_running and container.keeps_code and mount.is_context
     return is_read and _older(container.started_at, mount.newest_change_at)
 
 
 def _is_seen(item: CopiedFiles, container: RunningContainer | None) -> bool:
-    """Return whether files of the image are stale, and no mount of the container shows the present ones instead."""
+    """Return whether image files are stale and no mount replaces them with current ones."""
     if container is None:
         return item.is_stale
     current = {path for mount in container.mounts for path in mount.current}
@@ -96,7 +96,7 @@ def _is_seen(item: CopiedFiles, container: RunningContainer | None) -> bool:
 def _why_changed(image: ProjectImage, changed: list[CopiedFiles]) -> str:
     """Return why files of these instructions differ.
 
-    The history of the classic builder does not show the sources of a COPY: $V in them may have been another one.
+    The classic builder's history does not show the sources of a COPY: $V in them may have had another value.
     """
     if not _built_after_the_change(image, changed):
         return "image-not-rebuilt"
@@ -107,7 +107,7 @@ def _why_changed(image: ProjectImage, changed: list[CopiedFiles]) -> str:
 
 
 def _built_after_the_change(image: ProjectImage, changed: list[CopiedFiles]) -> bool:
-    """Return whether a build ran after the newest change, and kept the old files all the same."""
+    """Return whether a build ran after the newest change and still kept the old files."""
     newest = max((item.newest_change_at for item in changed if item.newest_change_at is not None), default=None)
     return _older(None if newest is None else newest + CLOCK_SECONDS, image.built_at)
 

@@ -1,4 +1,4 @@
-"""What follows from the facts of a pasted report and is in none of its texts."""
+"""Facts that follow from other facts of a pasted report but are in none of its texts."""
 
 import re
 from collections.abc import Mapping
@@ -11,20 +11,20 @@ from gpudoctor.model import Cupy, Device, Driver, Package, ProbeReport, Snapshot
 from gpudoctor.model.versions import CudaVersion, PackageVersion
 
 SOURCE = "concluded from the report"
-# Words of messages after which a GPU that somebody names is not known to answer.
+# With these words in a message, a GPU that the report names may not answer.
 _NOT_ANSWERING = (
     r"(?i)no nvidia driver|nvml|nvidia-smi has failed|no cuda-capable|no cuda gpus|driver was not detected|libcuda\.so"
     r"|no devices were found|unknown error|could not select device|driver is insufficient|gpu access blocked"
 )
-# "torch==1.13.1", "torch===1.3.0" of commands for Windows; and an index of one variant: "cu118", "nightly/cpu".
+# "torch==1.13.1", "torch===1.3.0" in commands for Windows; and the index of one variant: "cu118", "nightly/cpu".
 _PINNED = r"(?:^|\s)torch={2,3}(\d\.\d{1,2}\.\d)(?![\w.+])"
 _VARIANT = r"(?:^|/)(?:cu\d|cpu|rocm|xpu)"
 
 
 def with_inferred(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot of a pasted report with the facts that follow from those it shows.
+    """Return the snapshot of a pasted report, completed with inferred facts.
 
-    On a live machine the probes read them; there nothing is inferred.
+    On a live machine the probes read them, and nothing is inferred.
     """
     if snapshot.contradictions is None:
         return snapshot
@@ -46,14 +46,14 @@ def with_inferred(snapshot: Snapshot) -> Snapshot:
 
 
 def _joined(shown: Any, found: Any) -> Any:
-    """Return the section with the fields that only the inference knows."""
+    """Return the section completed with inferred fields."""
     if shown is None or isinstance(shown, tuple):
         return found
     return replace(shown, **_added(shown, found))
 
 
 def _added(shown: Any, found: Any) -> dict[str, Any]:
-    """Return the fields that only the inference knows."""
+    """Return the fields that are only inferred."""
     inferred = {field.name: getattr(found, field.name) for field in fields(found)}
     return {name: value for name, value in inferred.items() if value is not None and getattr(shown, name) is None}
 
@@ -63,7 +63,7 @@ def _is_missing(report: ProbeReport, found: Mapping[str, Any]) -> bool:
 
 
 def _report(section: str, shown: Any, found: Any) -> ProbeReport | None:
-    """Return which facts of the section were inferred; None if the report shows them all."""
+    """Return which facts of the section were inferred; None if the report shows all of them."""
     given: tuple[str, ...] = ()
     if shown is not None and not isinstance(found, tuple):
         given = tuple(_added(shown, found))
@@ -73,7 +73,7 @@ def _report(section: str, shown: Any, found: Any) -> ProbeReport | None:
 
 
 def _with_local_version(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with the version of PyTorch in its long form: a list has "2.1.1", PyTorch "2.1.1+cu118"."""
+    """Return the snapshot with the long PyTorch version: a list shows "2.1.1", PyTorch "2.1.1+cu118"."""
     torch = snapshot.torch
     version = torch.version if torch is not None else None
     if torch is None or version is None or version.local:
@@ -83,15 +83,15 @@ def _with_local_version(snapshot: Snapshot) -> Snapshot:
 
 
 def _versions(snapshot: Snapshot) -> list[PackageVersion]:
-    """Return the versions of PyTorch that the other sections show."""
+    """Return the PyTorch versions in the other sections."""
     runtime, python = snapshot.torch_runtime, snapshot.python
     packages: tuple[Package, ...] = (python.packages if python is not None else None) or ()
-    told = [item.version for item in packages if item.name == "torch"]
-    return told + ([runtime.version] if runtime is not None and runtime.version is not None else [])
+    listed = [item.version for item in packages if item.name == "torch"]
+    return listed + ([runtime.version] if runtime is not None and runtime.version is not None else [])
 
 
 def _torch(snapshot: Snapshot) -> Torch | None:
-    """Return what PyTorch's version shows: by the local part "cpu", "cu118", "rocm6.0", and that it is installed."""
+    """Return the facts in PyTorch's version: it is installed, and the local part ("cpu", "cu118") names its build."""
     torch, runtime = snapshot.torch, snapshot.torch_runtime
     version = (torch.version if torch is not None else None) or (runtime.version if runtime is not None else None)
     if torch is not None and torch.installed is False:
@@ -115,7 +115,7 @@ def _torch(snapshot: Snapshot) -> Torch | None:
 
 
 def _pinned(snapshot: Snapshot) -> PackageVersion | None:
-    """Return the version of PyTorch that a command of pip names without a variant, before a session that imports it."""
+    """Return the PyTorch version that a pip command names without a variant, before a session imports it."""
     symptoms = snapshot.symptoms or ()
     kinds = {symptom.kind for symptom in symptoms}
     variants = [symptom.names.get("variant", "") for symptom in symptoms if symptom.kind == "pip-index"]
@@ -127,7 +127,7 @@ def _pinned(snapshot: Snapshot) -> PackageVersion | None:
 
 
 def _build(snapshot: Snapshot, local: str | None) -> str | None:
-    """Return the kind of build, by the local part of the version, the version of CUDA or ROCm, or the machine code."""
+    """Return the build kind from the version's local part, the CUDA or ROCm version, or the machine code."""
     if local is not None:
         return "cuda" if local == "cu" else local
     sections = [section for section in (snapshot.torch, snapshot.torch_runtime) if section is not None]
@@ -141,7 +141,7 @@ def _build(snapshot: Snapshot, local: str | None) -> str | None:
 
 
 def _has_cuda_wheels(snapshot: Snapshot) -> bool:
-    """Return whether a list has what PyPI's CUDA build requires, and nothing else that requires it."""
+    """Return whether a list has the requirements of PyPI's CUDA build, and no other package needs them."""
     packages = (snapshot.python.packages if snapshot.python is not None else None) or ()
     names = {package.name for package in packages}
     others = any(name.startswith(("tensorflow", "jax", "cupy")) for name in names)
@@ -149,14 +149,14 @@ def _has_cuda_wheels(snapshot: Snapshot) -> bool:
 
 
 def _driver(driver: Driver | None) -> Driver | None:
-    """Return that a driver is there if its version is known, or if it is loaded."""
+    """Return that a driver is installed if its version is known or it is loaded."""
     if driver is None or driver.installed is not None or not (driver.version is not None or driver.module_loaded):
         return None
     return Driver(installed=True)
 
 
 def _system(system: System | None) -> System | None:
-    """Return the operating system that a distribution, a kernel or WSL belongs to."""
+    """Return the operating system of a distribution, a kernel or WSL."""
     if system is None:
         return None
     linux = system.distribution or system.wsl or system.glibc or system.container
@@ -166,16 +166,16 @@ def _system(system: System | None) -> System | None:
 
 
 def _cupy(cupy: Cupy | None) -> Cupy | None:
-    """Return what the name of the only CuPy distribution shows."""
+    """Return the facts in the name of the only CuPy distribution."""
     names = {item.name for item in cupy.distributions or ()} if cupy is not None else set()
     major = cuda_major(names.pop()) if len(names) == 1 else None
     return Cupy(platform="cuda", cuda_major=major) if major is not None else None
 
 
 def _named_devices(snapshot: Snapshot) -> tuple[Device, ...]:
-    """Return the NVIDIA GPUs that the report names as devices, if nothing in it says that they do not answer.
+    """Return the NVIDIA GPUs that the report names as devices, unless it says that they do not answer.
 
-    Without the driver's list, only the name shows what a GPU can run.
+    Without the driver's list, a GPU's capability is known only from its name.
     """
     system = snapshot.system
     gpus = [
@@ -192,7 +192,7 @@ def _named_devices(snapshot: Snapshot) -> tuple[Device, ...]:
 
 
 def _is_silent(snapshot: Snapshot) -> bool:
-    """Return whether something shows that the driver or PyTorch does not reach the GPU."""
+    """Return whether there is evidence that the driver or PyTorch does not reach the GPU."""
     driver, runtime = snapshot.driver, snapshot.torch_runtime
     if driver is not None:
         absent = driver.installed is False or driver.module_loaded is False or driver.nouveau_loaded
@@ -204,7 +204,7 @@ def _is_silent(snapshot: Snapshot) -> bool:
 
 
 def _device(device: Device) -> Device:
-    """Return the device with its compute capability, by the name of the product."""
+    """Return the device with its compute capability from the product name."""
     if device.compute_capability is not None:
         return device
     return replace(device, compute_capability=capability_of(device.name, device.pci_device_id))

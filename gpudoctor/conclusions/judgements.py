@@ -1,11 +1,11 @@
-"""Whether the machine meets what the user requires of it."""
+"""Whether the machine meets the user's requirements."""
 
 from gpudoctor.model import Snapshot
 from gpudoctor.model.requirement import Judgement, MachineRequirement
 
 
 def judgements(snapshot: Snapshot, requirements: tuple[MachineRequirement, ...]) -> tuple[Judgement, ...]:
-    """Return the answer to each requirement, in their order."""
+    """Return the judgement of each requirement, in their order."""
     if not requirements:
         return ()
     from gpudoctor.conclusions.requirements.judging import judge  # most runs require nothing

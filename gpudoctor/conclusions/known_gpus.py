@@ -1,4 +1,4 @@
-"""The NVIDIA GPUs whose compute capability is known."""
+"""NVIDIA GPUs with a known compute capability."""
 
 from gpudoctor.model import Gpu, KnownGpu, TorchDevices
 

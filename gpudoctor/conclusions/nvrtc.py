@@ -1,4 +1,4 @@
-"""NVRTC, the compiler that libraries call while a program runs, and the GPU that it does not know."""
+"""NVRTC, the runtime compiler, and GPUs that it does not support."""
 
 import re
 
@@ -10,9 +10,9 @@ from gpudoctor.symptoms import Symptoms, of_kind
 
 
 def nvrtc(*, cupy: Cupy, cupy_runtime: CupyRuntime, toolkit: Toolkit, python: Python, symptoms: Symptoms) -> Nvrtc:
-    """Return what NVRTC refused, for which GPU, whether CuPy finds its library, and what that compiles for."""
+    """Return NVRTC's error, the GPU, whether CuPy finds the library, and the supported architectures."""
     on_disk, unknown = _on_disk(cupy, toolkit, python)
-    # CuPy has an NVRTC of its own choice; of the other libraries PyTorch is the one that people have.
+    # CuPy chooses its own NVRTC; otherwise PyTorch's is the usual one.
     refused = () if of_kind(symptoms, "cupy-named") else of_kind(symptoms, "nvrtc-architecture-refused")
     return Nvrtc(
         refused=refused[0] if refused else None,
@@ -24,7 +24,7 @@ def nvrtc(*, cupy: Cupy, cupy_runtime: CupyRuntime, toolkit: Toolkit, python: Py
 
 
 def _on_disk(cupy: Cupy, toolkit: Toolkit, python: Python) -> tuple[bool | None, str]:
-    """Return whether a wheel, a toolkit or the loader has NVRTC, or the fact without which that is unknown."""
+    """Return whether a wheel, a toolkit or the loader has NVRTC, or the fact that is missing to decide."""
     if cupy.nvrtc_files is None:
         return None, "cupy.nvrtc_files"
     if cupy.nvrtc_files or toolkit.toolkits:
@@ -39,7 +39,7 @@ def _on_disk(cupy: Cupy, toolkit: Toolkit, python: Python) -> tuple[bool | None,
 
 
 def named_gpus(symptoms: Symptoms) -> tuple[KnownGpu, ...]:
-    """Return the GPU that the report names with the error, else the one whose capability was asked for."""
+    """Return the GPU that the report names with the error, else the one with the requested capability."""
     for symptom in of_kind(symptoms, "nvrtc-architecture-device*"):
         name = symptom.names.get("device")
         capability = capability_of(name)
@@ -49,7 +49,7 @@ def named_gpus(symptoms: Symptoms) -> tuple[KnownGpu, ...]:
         capability = ComputeCapability.parse(symptom.names["capability"])
         return (KnownGpu(name="the GPU", capability=capability, fact=symptom.fact),)
     named = {symptom.text: symptom.fact for symptom in of_kind(symptoms, "nvidia-gpu-named")}
-    # If a report names several GPUs, it is not known which one fails.
+    # With several GPUs in a report, the failing one is unknown.
     if len(named) != 1:
         return ()
     ((name, fact),) = named.items()
@@ -58,7 +58,7 @@ def named_gpus(symptoms: Symptoms) -> tuple[KnownGpu, ...]:
 
 
 def _of_cupy(cupy: Cupy, runtime: CupyRuntime, python: Python) -> Compiler | None:
-    """Return what compiles: as NVRTC said, else by its version, else what every NVRTC of the major version has."""
+    """Return the supported architectures: from NVRTC, else by its version, else common to its major version."""
     if runtime.nvrtc_architectures:
         version = f" {runtime.nvrtc_version}" if runtime.nvrtc_version else ""
         fact = "cupy_runtime.nvrtc_architectures"
@@ -77,7 +77,7 @@ def _of_cupy(cupy: Cupy, runtime: CupyRuntime, python: Python) -> Compiler | Non
 
 
 def _wheel_version(major: int | None, python: Python) -> tuple[CudaVersion | None, str]:
-    """Return the version of NVIDIA's wheel of NVRTC for CuPy's CUDA major version, and the fact that shows it."""
+    """Return the version of NVIDIA's NVRTC wheel for CuPy's CUDA major version, and its fact."""
     for number, package in enumerate(python.packages or ()):
         if re.fullmatch(r"nvidia-cuda-nvrtc(-cu\d+)?", package.name) and package.version.release[:1] == (major,):
             return CudaVersion.parse(package.version.minor_release), f"python.packages[{number}].version"
@@ -85,7 +85,7 @@ def _wheel_version(major: int | None, python: Python) -> tuple[CudaVersion | Non
 
 
 def _of_major(major: int) -> Compiler | None:
-    """Return what the toolkits of a major version compile for together: beyond that, none of them does."""
+    """Return the architectures that any toolkit of a major version compiles for."""
     architectures = architectures_of_major(major)
     if not architectures:
         return None

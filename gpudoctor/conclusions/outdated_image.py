@@ -1,11 +1,11 @@
-"""Whether the image that a container runs is older than its source, by what the program in it does not find."""
+"""Whether a container's image is older than its source, from modules that the program does not find."""
 
 from gpudoctor.model import OutdatedImage, Place, Project, Symptom
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
-# What makes an image the reason for a missing module, and is not a problem by itself.
+# Symptoms that make an image the cause of a missing module, and are no problem by themselves.
 WITH_A_MODULE = ("docker-image-old", "docker-source-updated")
-# Modules whose distribution has another name.
+# Module → distribution with another name.
 DISTRIBUTIONS = {
     "cv2": "opencv-python",
     "PIL": "pillow",
@@ -18,7 +18,7 @@ DISTRIBUTIONS = {
 
 
 def outdated_image(place: Place, project: Project, symptoms: Symptoms) -> OutdatedImage:
-    """Return what a report shows of the image: a required module that is missing in it, or a message about it."""
+    """Return the evidence about the image: a required module that it lacks, or a message about it."""
     stale = of_kind(symptoms, "docker-image-stale", "docker-not-rebuilt")
     missing = of_kind(symptoms, "python-module-missing", "torch-module-missing")
     asked = bool(stale or missing)
@@ -35,7 +35,7 @@ def outdated_image(place: Place, project: Project, symptoms: Symptoms) -> Outdat
 def _lacked(
     missing: tuple[Symptom, ...], project: Project, symptoms: Symptoms
 ) -> tuple[str, tuple[str, str], bool] | None:
-    """Return a missing module that is required, the facts that show both, and whether only a cached layer shows it."""
+    """Return a required module that is missing, its facts, and whether only a cached layer shows it."""
     cached = of_kind(symptoms, "docker-packages-cached")
     required = [
         (package, symptom.fact)
@@ -55,7 +55,7 @@ def _lacked(
 
 
 def _is_of(package: str, module: str) -> bool:
-    """Return whether the distribution has the module."""
+    """Return whether the distribution provides the module."""
     from packaging.utils import canonicalize_name
 
     name = canonicalize_name(package)

@@ -1,4 +1,4 @@
-"""What shows that the GPU works: without it a machine is not called healthy."""
+"""Proof that the GPU works: without it the verdict is never healthy."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,8 +8,8 @@ from gpudoctor.model.cuda_conclusions import CupyStatus
 from gpudoctor.model.gpu_conclusions import DriverState, Proof
 from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
-PYTHON = "python"  # in the name of a process: frameworks run in it
-AT_WORK = ("work-shown-", "gpu-used-", "layers-on-gpu", "ollama-gpu-listed")  # kinds: more than a list of GPUs
+PYTHON = "python"  # in a process name: frameworks run in it
+AT_WORK = ("work-shown-", "gpu-used-", "layers-on-gpu", "ollama-gpu-listed")  # more than a list of GPUs
 WORDS = ("asks-words", "asks-but")
 PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
 
@@ -26,9 +26,9 @@ def proof(
     symptoms: Symptoms,
     reports: tuple[ProbeReport, ...],
 ) -> Proof:
-    """Return what shows that the GPU works.
+    """Return the proof that the GPU works.
 
-    On a live machine: a product that a framework computed, or the driver alone if no framework was tried. In a pasted
+    On a live machine: a product that a framework computed, or only the driver if no framework was tried. In a pasted
     report: a framework that sees or uses the GPU.
     """
     if origin.is_report:
@@ -43,9 +43,9 @@ def proof(
 
 
 def _harmless(symptoms: Symptoms, working: Sequence[Symptom]) -> tuple[str, ...]:
-    """Return the kinds of words that do not complain: a question of somebody who is content, or whose GPU is at work.
+    """Return the kinds of words that are not complaints: the writer is content, or the GPU is in use.
 
-    A "but" needs both, and words of trouble ("asks-trouble") are never harmless.
+    With a "but" both are needed, and words of trouble ("asks-trouble") are always a complaint.
     """
     content = bool(of_kind(symptoms, "content-told"))
     at_work = any(symptom.kind.startswith(AT_WORK) for symptom in working)
@@ -53,7 +53,7 @@ def _harmless(symptoms: Symptoms, working: Sequence[Symptom]) -> tuple[str, ...]
 
 
 def _computed_by_torch(pytorch: Pytorch, torch: TorchRuntime, there: int) -> Iterator[str]:
-    """Yield a sentence for the GPUs on which the float32 product was right, with the precisions that were right.
+    """Yield a sentence for the GPUs whose float32 product was correct, with the correct precisions.
 
     there: how many GPUs the driver lists.
     """
@@ -67,7 +67,7 @@ def _computed_by_torch(pytorch: Pytorch, torch: TorchRuntime, there: int) -> Ite
 
 
 def _name(device: str, names: Sequence[str]) -> str:
-    """Return the name of "cuda:1", or of "mps"."""
+    """Return the GPU name of "cuda:1" or "mps"."""
     kind, _, number = device.partition(":")
     known = number.isdigit() and int(number) < len(names)
     return names[int(number)] if known else {"mps": "Apple GPU"}.get(kind, device)
@@ -95,7 +95,7 @@ def _driver(
     cupy: CupyStatus,
     reports: Iterable[ProbeReport],
 ) -> Iterator[str]:
-    """Yield that the driver works if that is all that could be verified; a framework that failed does not prove it."""
+    """Yield that the driver works if nothing else could be verified, and no framework failed."""
     not_run = {report.section for report in reports if report.state == "not-run"}
     frameworks = (("PyTorch", "torch_runtime", pytorch.installed), ("CuPy", "cupy_runtime", cupy.installed))
     present = {name: section for name, section, installed in frameworks if installed is not False}

@@ -1,4 +1,4 @@
-"""PyTorch, merged from its files and from its import, and the build that it probably is."""
+"""PyTorch, merged from its files and its import, and its probable build."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,9 +7,9 @@ from gpudoctor.model import CudaIntent, CudaVersion, Devices, Driver, Gpu, Place
 from gpudoctor.model.software import Environment, Python, Torch, TorchRuntime, lacks_module
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
-# torch.version.cuda is None in every build that is not for CUDA.
+# torch.version.cuda is None in every build without CUDA.
 NO_CUDA_VERSION = "torch-version-cuda-none"
-# What shows why PyTorch finds no GPU, whatever its build is: a place that has none, or the driver.
+# Reasons why PyTorch finds no GPU with any build: a place without a GPU, or the driver.
 ELSEWHERE = (
     *("no-gpu-in-*", "nvidia-smi-no*", "kernel-module-*", "nouveau-told", "cuda-lost-after-suspend"),
     *("guess-permissions", "guess-visible-devices*", "guess-ray-hides-gpu", "guess-container-not-host"),
@@ -29,10 +29,10 @@ def pytorch(
     devices: Devices,
     environment: Environment,
 ) -> Pytorch:
-    """Return PyTorch as its files show it, with what its import shows in addition, and what follows from both.
+    """Return PyTorch from its files, completed from its import, with conclusions from both.
 
-    A CUDA build that cannot use the GPU says why: an error or a warning. The default wheels for Linux have CUDA, and
-    those for Windows have none.
+    A CUDA build that cannot use the GPU prints an error or a warning. The default wheels have CUDA for Linux and no
+    CUDA for Windows.
     """
     read = merge_torch(torch, torch_runtime, symptoms)
     if read.build is not None:
@@ -63,7 +63,7 @@ def _probably_cpu(read: Pytorch, fact: str, reason: str) -> Pytorch:
 def _another_reason(
     read: Pytorch, runtime: TorchRuntime, driver: Driver, devices: Devices, environment: Environment
 ) -> bool:
-    """Return whether a fact explains that PyTorch finds no GPU, whatever its build is."""
+    """Return whether a fact explains why PyTorch finds no GPU, whatever its build is."""
     if read.availability_error or read.import_error or read.hip_version:
         return True
     if driver.nvml_error or driver.cuda_init_error or driver.installed is False:
@@ -74,7 +74,7 @@ def _another_reason(
 
 
 def _default_has_no_cuda(read: Pytorch, system: System) -> bool:
-    """Return whether what installs PyTorch by default here has no CUDA; conda's solver takes CPU builds silently."""
+    """Return whether the default PyTorch build here has no CUDA; conda's solver chooses CPU builds silently."""
     if read.conda_build:
         return True
     os = system.os
@@ -82,7 +82,7 @@ def _default_has_no_cuda(read: Pytorch, system: System) -> bool:
 
 
 def merge_torch(torch: Torch, torch_runtime: TorchRuntime, symptoms: Symptoms = None) -> Pytorch:
-    """Return PyTorch as its files show it, with what its import shows if the files do not. Nothing is inferred."""
+    """Return PyTorch from its files, completed from its import. Nothing is inferred."""
     version = torch.version or torch_runtime.version
     local = version.local if version is not None else ""
     version_fact = "torch.version" if torch.version is not None else "torch_runtime.version"
@@ -110,7 +110,7 @@ def merge_torch(torch: Torch, torch_runtime: TorchRuntime, symptoms: Symptoms = 
 
 
 def _installed(torch: Torch, runtime: TorchRuntime) -> tuple[bool | None, str]:
-    """Return whether PyTorch is there by its import, and the fact. An import that fails otherwise failed inside it."""
+    """Return whether PyTorch is installed by its import, with the fact. Other import errors come from inside it."""
     fact = "torch_runtime.import_error" if runtime.version is None else "torch_runtime.version"
     if lacks_module(runtime.import_error, "torch"):
         return False, fact
@@ -121,7 +121,7 @@ def _installed(torch: Torch, runtime: TorchRuntime) -> tuple[bool | None, str]:
 
 
 def _build(runtime: TorchRuntime, local: str, version_fact: str, symptoms: Symptoms) -> tuple[str | None, str]:
-    """Return the kind of build by what PyTorch said of itself, else by the local part of its version, and the fact."""
+    """Return the build kind, with its fact: from PyTorch itself, else from the local part of its version."""
     if runtime.cuda_version is not None or CudaVersion.of_tag(local) is not None:
         return "cuda", "torch_runtime.cuda_version" if runtime.cuda_version is not None else version_fact
     if runtime.hip_version:

@@ -1,4 +1,4 @@
-"""Containers, services and images seen from outside: whether each gets the GPU, whether it is meant to, what failed."""
+"""Containers, services and images seen from the host: GPU access, GPU intent, and failures."""
 
 import re
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from gpudoctor.symptoms import of_kind
 
 CDI_KIND = "nvidia.com/"
 NO_DEVICES = ("", "void", "none")
-"""Values of NVIDIA_VISIBLE_DEVICES that give no GPU. Source: NVIDIA Container Toolkit, "Specialized Configurations"."""
+"""Values of NVIDIA_VISIBLE_DEVICES for no GPU. Source: NVIDIA Container Toolkit, "Specialized Configurations"."""
 
 HIDDEN = ("", "-1")
-# Images whose name shows that they are for GPUs: nvidia/cuda:13.0.1-base, nvcr.io/nvidia/pytorch:25.10-py3.
+# Images whose names show that they are for GPUs: nvidia/cuda:13.0.1-base, nvcr.io/nvidia/pytorch:25.10-py3.
 _CUDA_IMAGE = r"(?:^|/)nvidia/cuda|^nvcr\.io/nvidia/|:[\w.-]*(?:cuda|cu1[1-9])\d*"
 _CUDA_OF_NAME = r"(?:(?:^|/)(?:cuda|cuda-gl|cudagl):|:[\w.-]*?cuda-?)(\d{1,2}\.\d{1,2})(?:\.\d+)?(?:[-_]|@|$)"
 
@@ -22,9 +22,9 @@ _CUDA_OF_NAME = r"(?:(?:^|/)(?:cuda|cuda-gl|cudagl):|:[\w.-]*?cuda-?)(\d{1,2}\.\
 def setups(
     containers: Containers | None, container: Container, devices: Devices, system: System
 ) -> tuple[SeenSetup, ...]:
-    """Return the containers, services and images that were looked at, in their order.
+    """Return the examined containers, services and images in their order.
 
-    container: the engines of this machine, by their files.
+    container: the engines of this machine, from their files.
     """
     engine = (containers.engine if containers is not None else None) or ContainerEngine()
     found = containers.setups if containers is not None else ()
@@ -67,20 +67,20 @@ def gpu_access(setup: ContainerSetup, engine: ContainerEngine) -> str | None:
     if (setup.runtime or engine.default_runtime or "").startswith("nvidia") and _visible(setup) not in NO_DEVICES:
         return "runtime"
     if setup.gpu_requests is None or setup.is_privileged:
-        return None  # a privileged container has the devices; the libraries may be mounted by hand
+        return None  # a privileged container has the device nodes; the libraries may be mounted by hand
     if not setup.runtime and engine.default_runtime is None:
         return None
     return ""
 
 
 def _visible(setup: ContainerSetup) -> str:
-    """Return NVIDIA_VISIBLE_DEVICES; "" if it is unset, which gives no GPU except to CUDA images of old."""
+    """Return NVIDIA_VISIBLE_DEVICES; "" if it is unset, which selects no GPU except in old CUDA images."""
     is_old = "CUDA_VERSION" in setup.environment and "NVIDIA_REQUIRE_CUDA" not in setup.environment
     return setup.environment.get("NVIDIA_VISIBLE_DEVICES", "all" if is_old else "")
 
 
 def gpu_intent(path: str, setup: ContainerSetup) -> GpuIntent | None:
-    """Return why the container is meant to use the GPU; None if nothing shows that it is."""
+    """Return why the container is meant to use the GPU; None without evidence."""
     of_image = setup.image_environment or {}
     if "CUDA_VERSION" in of_image or "NVIDIA_REQUIRE_CUDA" in of_image:
         version = of_image.get("CUDA_VERSION")
@@ -100,13 +100,13 @@ def gpu_intent(path: str, setup: ContainerSetup) -> GpuIntent | None:
 
 
 def _declines_gpu(setup: ContainerSetup) -> bool:
-    """Return whether the container says itself that it wants no GPU."""
+    """Return whether the container itself declines a GPU."""
     own = {name: text for name, text in setup.environment.items() if (setup.image_environment or {}).get(name) != text}
     return own.get("CUDA_VISIBLE_DEVICES", "0") in HIDDEN or own.get("NVIDIA_VISIBLE_DEVICES", "all") in NO_DEVICES
 
 
 def _image_cuda(path: str, setup: ContainerSetup) -> Iterator[ImageCuda]:
-    """Yield the CUDA versions that the image is for, by what shows them first."""
+    """Yield the CUDA versions that the image is for, most reliable source first."""
     number = re.match(r"\d{1,3}\.\d{1,3}", setup.environment.get("CUDA_VERSION", ""))
     torch = setup.torch
     shown = (
@@ -127,7 +127,7 @@ def cuda_of_image_name(name: str | None) -> CudaVersion | None:
 
 
 def _host_has_gpu(devices: Devices, system: System, engine: ContainerEngine) -> bool | None:
-    """Return whether the machine of the engine has an NVIDIA GPU; None if that is unknown."""
+    """Return whether the engine's machine has an NVIDIA GPU; None if unknown."""
     if engine.is_local is False:
         return None
     gpus = system.nvidia_gpus
@@ -137,7 +137,7 @@ def _host_has_gpu(devices: Devices, system: System, engine: ContainerEngine) -> 
 
 
 def _missing_gpu(seen: SeenSetup, devices: Devices) -> MissingGpu | None:
-    """Return the first GPU that the container asks for and its host does not have: by the engine, or by number."""
+    """Return the first GPU that the container requests and the host lacks, from the engine or by number."""
     for failure in of_kind(seen.failures, "container-unknown-device"):
         if "device" in failure.names:
             return MissingGpu(name=failure.names["device"], fact=failure.fact)

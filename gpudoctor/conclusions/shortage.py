@@ -1,4 +1,4 @@
-"""Why a job got no memory: what the numbers in a report's messages show."""
+"""Why a job ran out of memory, from the numbers in a report's messages."""
 
 import re
 from collections.abc import Mapping
@@ -7,22 +7,22 @@ from dataclasses import replace
 from gpudoctor.model import Devices, Shortage, Symptom
 from gpudoctor.symptoms import Symptoms, group, of_kind
 
-# What a CUDA context takes in addition to the allocator, with some reserve: below it other processes are unknown.
+# Memory of a CUDA context outside the allocator, with some reserve: below it, other processes cannot be inferred.
 CONTEXT_BYTES = 1.5 * 2**30
-SHARE = 0.1  # of the device: less than that is not what the job lacks
+SHARE = 0.1  # share of the device; a smaller use by others is not the cause
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
-# Symptoms about main memory, and that of a process that the system killed.
+# Symptoms about main memory, and of a process that the system killed.
 HOST = ("host-out-of-memory", "tensorflow-host-out-of-memory")
 KILLED = ("host-process-killed",)
-# Symptoms that have other causes too.
+# Symptoms that also have other causes.
 UNSURE = ("cublas-no-handle", "memory-short-in-words")
-# Symptoms that show the cause by themselves.
+# Symptoms that are enough to show the cause.
 HELD = ("vllm-memory-held",)
 
 
 def shortage(symptoms: Symptoms, devices: Devices) -> Shortage:
-    """Return the shortage that the messages show: the one with most numbers, of the device before that of the host."""
+    """Return the shortage in the messages: the one with most numbers, device memory before host memory."""
     found = [_shortage(symptom, devices) for symptom in of_kind(symptoms, "@memory-short")]
     return max(found, key=_weight, default=Shortage())
 
@@ -86,10 +86,10 @@ def _matters(size: int | None, total: int | None) -> bool:
 
 
 def _others(processes: str, total: int | None, free: int | None, mine: int | None, allocator: int | None) -> int | None:
-    """Return what other processes use: by their list, else what of the device is left over."""
+    """Return the memory of other processes: from their list, else the unexplained rest of the device."""
     sizes = [size for size in map(parse_bytes, re.findall(r"has (\S+ ?\S*?) memory in use", processes)) if size]
     if sizes:
-        # In a container PyTorch does not know its own process in the list: it is the one of the allocator's size.
+        # In a container PyTorch does not recognise its own process in the list: it has the allocator's size.
         own = [s for s in sizes if mine is None and allocator and allocator <= s <= allocator + CONTEXT_BYTES]
         return sum(sizes) - (own[0] if own else 0)
     if total is None or free is None:
@@ -101,7 +101,7 @@ def _others(processes: str, total: int | None, free: int | None, mine: int | Non
 
 
 def _mostly_used(devices: Devices) -> bool:
-    """Return whether a device of the report is mostly in use, if the message has no numbers."""
+    """Return whether a device is mostly in use, for a message without numbers."""
     return any(
         device.memory_total_bytes and (device.memory_used_bytes or 0) > 0.5 * device.memory_total_bytes
         for device in devices or ()

@@ -7,13 +7,13 @@ from gpudoctor.model import ComputeCapability, Environment, KnownGpu, Pytorch, S
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
 FIRST_WITH_TF32 = ComputeCapability(8, 0)  # Source: NVIDIA A100 whitepaper
-# Each allows or forces TF32 if it is 1. Source: aten/src/ATen/Context.cpp of PyTorch; CuPy's reference of its
+# Each of them allows or forces TF32 if it is 1. Source: aten/src/ATen/Context.cpp of PyTorch; CuPy's reference of its
 # variables; NVIDIA_TF32_OVERRIDE is read by cuBLAS and cuDNN, and its 0 wins over everything else.
 OVERRIDE = "NVIDIA_TF32_OVERRIDE"
 VARIABLES = ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "CUPY_TF32", OVERRIDE)
-# Words that are enough next to the GPU.
+# Words that are sufficient evidence together with the GPU.
 OF_PRODUCTS = ("float32-error-like-tf32", "product-wrong-on-tf32-gpu")
-# Releases of PyTorch that allow it by default: from this one on, and before that one.
+# PyTorch releases that allow it by default: from the first one up to, but not including, the second.
 FIRST_BY_DEFAULT, FIRST_WITHOUT = (1, 7), (1, 12)
 
 
@@ -24,7 +24,7 @@ def tf32(
     environment: Environment,
     symptoms: Symptoms,
 ) -> Tf32:
-    """Return what shows that float32 products run in TF32."""
+    """Return the evidence that float32 products run in TF32."""
     gpu = first(of_kind(symptoms, "gpu-named-ampere"))
     set_to = {name: environment.get(name) for name in VARIABLES}
     by_default = _by_default(torch_runtime, pytorch)
@@ -57,7 +57,7 @@ def _by_default(runtime: TorchRuntime | None, pytorch: Pytorch) -> bool:
 
 
 def _said(symptoms: Symptoms) -> tuple[Symptom, ...]:
-    """Return what names TF32, or both a float32 product and a device without TF32 that it is compared with."""
+    """Return the symptom that names TF32, or that compares a float32 product with a device without TF32."""
     named = of_kind(symptoms, "tf32-mentioned")[:1] or of_kind(symptoms, *OF_PRODUCTS)[:1]
     product = of_kind(symptoms, "float32-product-told")[:1]
     other = of_kind(symptoms, "compared-with-another-device")[:1]

@@ -1,4 +1,4 @@
-"""The GPUs that PyTorch lists, and those on which it computes."""
+"""The GPUs that PyTorch lists, and those that compute correctly."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ NEEDED = ("available", "precision_results", "device_capabilities")
 
 
 def torch_devices(torch_runtime: TorchRuntime | None) -> TorchDevices:
-    """Return the NVIDIA devices that PyTorch lists, and those on which it computes, or why there is none."""
+    """Return the NVIDIA devices that PyTorch lists and those that compute correctly, or why there are none."""
     if torch_runtime is None:
         return TorchDevices(unknown="torch_runtime")
     listed = () if torch_runtime.hip_version else tuple(_listed(torch_runtime))
@@ -21,7 +21,7 @@ def torch_devices(torch_runtime: TorchRuntime | None) -> TorchDevices:
     if unknown:
         return TorchDevices(listed=listed, unknown=unknown)
     results = torch_runtime.precision_results or ()
-    # By TF32, if something forces it, the float32 product is still usable.
+    # If a setting forces TF32, the float32 product is still usable.
     multiply = {result.device for result in results if result.precision == "fp32" and within(result, "tf32")}
     usable = tuple(device for device in listed if f"cuda:{device.cuda_index}" in multiply)
     reason = "" if usable else "PyTorch computed no correct float32 product on a GPU"

@@ -1,4 +1,4 @@
-"""Whether PyTorch's build has machine code for the GPUs."""
+"""Whether the PyTorch build has machine code for the GPUs."""
 
 import re
 from dataclasses import replace
@@ -12,16 +12,16 @@ from gpudoctor.model.record import record
 from gpudoctor.model.versions import ComputeCapability
 from gpudoctor.symptoms import Symptoms, first, of_kind
 
-# What CUDA says at the first kernel, of PyTorch or of an extension, and libraries with kernels for other GPUs.
+# CUDA errors at the first kernel, from PyTorch or an extension, and of libraries with kernels for other GPUs.
 FAILED = ("torch-no-kernel-image", "torch-invalid-device-function", "kernel-built-for-other-device")
-# What PyTorch says of its own build.
+# PyTorch's messages about its own build.
 WARNED = ("torch-arch-old-list", "torch-arch-too-old", "torch-arch-range", "torch-arch-built-for", "torch-arch-new")
 COMPLAINTS = (*FAILED, *WARNED, "torch-arch-none", "torch-gpu-requires-cuda", "triton-ptxas-arch")
 
 
 @record
 class _Code:
-    """What the build has machine code for: `lists` has one list, or one for each build that it may be."""
+    """The architectures in the build's machine code: `lists` has one list for each build that it may be."""
 
     lists: tuple[tuple[str, ...], ...]
     fact: str
@@ -37,19 +37,19 @@ def torch_kernels(
     system: System,
     symptoms: Symptoms,
 ) -> TorchKernels:
-    """Return for which GPUs the build has machine code: as read from it, else as the table knows its release."""
+    """Return the GPUs that the build has machine code for: read from it, else from the table of releases."""
     own = tuple(found for found in symptoms or () if not found.fact.startswith("cupy_runtime"))
     complaint = first(of_kind(own, *COMPLAINTS))
     said = tuple(
         found for found in own if origin.is_report or found.fact.startswith("reports")
-    )  # a probe ended with it
+    )  # a probe ended with this message
     failed = first(of_kind(said, *FAILED))
     refused = nvrtc.refused if nvrtc.refused in own else None
     gpus = _gpus(torch_devices, gpu, own) or (_on_bus(system) if origin.is_report else ())
     gpus = gpus or (nvrtc.named_gpus if refused else ())
     code = _code(pytorch, system) or _code_in(own)
     if code is not None and complaint is not None:
-        # Only a part of PyTorch has PTX, so it does not help if PyTorch itself complains.
+        # Only some PyTorch kernels have PTX, so PTX does not help if PyTorch itself complains.
         code = replace(code, lists=tuple(tuple(n for n in names if n.startswith("sm_")) for names in code.lists))
     return TorchKernels(
         gpus=gpus,
@@ -65,7 +65,7 @@ def torch_kernels(
 
 
 def _gpus(torch_devices: TorchDevices, gpu: Gpu, symptoms: tuple[Symptom, ...]) -> tuple[KnownGpu, ...]:
-    """Return the GPUs that PyTorch lists, else those of NVML, else the one that a message of PyTorch names."""
+    """Return the GPUs that PyTorch lists, else those of NVML, else the one in PyTorch's message."""
     listed = torch_devices.listed
     known = tuple(KnownGpu(name=one.name, capability=one.capability, fact=one.capability_fact) for one in listed)
     if known or gpu.known:
@@ -78,7 +78,7 @@ def _gpus(torch_devices: TorchDevices, gpu: Gpu, symptoms: tuple[Symptom, ...]) 
 
 
 def _on_bus(system: System) -> tuple[KnownGpu, ...]:
-    """Return the GPU that a report names; if it names several, it is not known which is meant."""
+    """Return the only GPU that a report names; several names are ambiguous."""
     found = system.nvidia_gpus or ()
     capability = capability_of(found[0].name, found[0].device_id or None) if len(found) == 1 else None
     return (KnownGpu(name=found[0].label, capability=capability, fact="system.pci_gpus"),) if capability else ()
@@ -96,7 +96,7 @@ def _code(pytorch: Pytorch, system: System) -> _Code | None:
 
 
 def _builds(pytorch: Pytorch) -> tuple[TorchBuild, ...]:
-    """Return the builds of PyTorch's own that this may be; none for a build of conda or from source."""
+    """Return the official builds that this may be; none for a conda or source build."""
     version = pytorch.version
     if version is None or pytorch.conda_build:
         return ()
@@ -110,7 +110,7 @@ def _builds(pytorch: Pytorch) -> tuple[TorchBuild, ...]:
 
 
 def _code_in(symptoms: tuple[Symptom, ...]) -> _Code | None:
-    """Return the list in PyTorch's message: "supports CUDA capabilities sm_50 sm_60"."""
+    """Return the list from PyTorch's message: "supports CUDA capabilities sm_50 sm_60"."""
     found = next((found for found in of_kind(symptoms, "torch-arch-*") if "architectures" in found.names), None)
     return _Code(lists=(tuple(re.split(r"[, ]+", found.names["architectures"])),), fact=found.fact) if found else None
 
@@ -118,14 +118,14 @@ def _code_in(symptoms: tuple[Symptom, ...]) -> _Code | None:
 def _runs(
     gpu: KnownGpu, code: _Code | None, pytorch: Pytorch, torch_devices: TorchDevices, failed: Symptom | None
 ) -> bool | None:
-    """Return whether the code runs on the GPU; None if the builds that it may be differ."""
+    """Return whether the code runs on the GPU; None if the possible builds differ."""
     if any(device.right for device in torch_devices.listed if device.capability_fact == gpu.fact):
         return True
     if code is None:
         return None
     answers = {runs_on(names, gpu.capability, pytorch.cuda_version) for names in code.lists}
     if len(answers) > 1:
-        return False if failed is not None else None  # a build of the release that runs here would not have failed
+        return False if failed is not None else None  # a build that runs here would not have failed
     return answers.pop()
 
 

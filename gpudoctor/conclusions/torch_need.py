@@ -1,16 +1,16 @@
-"""How much it matters whether PyTorch is there."""
+"""Whether PyTorch is needed."""
 
 from gpudoctor.model import Cupy, Gpu, Project, Python, Requirement, Severity, TorchNeed
 from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
-# Libraries other than PyTorch and CuPy for which people have a GPU.
+# Libraries other than PyTorch and CuPy that use a GPU.
 OTHER_FRAMEWORKS = ("tensorflow*", "tf-nightly*", "jax", "jaxlib", "onnxruntime*", "numba", "cudf*", "cuml*")
 
 
 def torch_need(project: Project, gpu: Gpu, cupy: Cupy, python: Python, symptoms: Symptoms) -> TorchNeed:
-    """Return what asks for PyTorch: the project, a program that imports it, or a GPU that nothing else uses."""
+    """Return what needs PyTorch: the project, a program that imports it, or a GPU that nothing else uses."""
     missing = of_kind(pasted(symptoms), "torch-module-missing", "torch-said-missing")
-    # The build of a package imports it too, in an environment of its own.
+    # A package build also imports it, but in an isolated environment.
     imported = next((found.fact for found in missing if not {"build", "after"} & set(found.names)), "")
     requirement = project.always_requires("torch", "pytorch", "torchvision", "torchaudio") if project else None
     return TorchNeed(

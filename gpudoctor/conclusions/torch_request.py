@@ -1,4 +1,4 @@
-"""The PyTorch that an installer was asked for and did not find, and whether the Python or the index is to blame."""
+"""A PyTorch version that an installer did not find, and whether Python or the index is the cause."""
 
 import re
 from dataclasses import replace
@@ -15,7 +15,7 @@ _WITHOUT_WHEELS = ("win32", "linux_i686", "linux_armv7l")
 
 
 def torch_request(symptoms: Symptoms, python: Python, system: System) -> TorchRequest:
-    """Return what an installer was asked for and did not find."""
+    """Return the version that an installer did not find."""
     said = pasted(symptoms)
     message = most_telling(said, "torch-not-installable")
     if message is None:
@@ -50,7 +50,7 @@ def _request(message: Symptom, newest: tuple[str, ...], said: tuple[Symptom, ...
 
 
 def _platform(available: tuple[str, ...] | None, system: System) -> str | None:
-    """Return the platform; a Mac that is offered no newer release than the last one for Intel has such a processor."""
+    """Return the platform; a Mac that is offered nothing newer than the last release for Intel is one."""
     if system.os == "darwin" and system.machine is None and available:
         last = [release.release for release in torch_releases() if release.pythons.get("macos_x86_64")][-1:]
         if [max(map(PackageVersion, available)).minor_release] == last:
@@ -61,7 +61,7 @@ def _platform(available: tuple[str, ...] | None, system: System) -> str | None:
 def _is_about_python(
     request: TorchRequest, message: Symptom, newest: tuple[str, ...], python: Python, system: System
 ) -> bool:
-    """Return whether the Python version or the platform has no wheel, rather than the index lacking the build."""
+    """Return whether no wheel exists for the Python version or platform, rather than the index lacking the build."""
     blames = _blames(message)
     if blames:
         return blames == "python"
@@ -69,13 +69,13 @@ def _is_about_python(
         return True
     if system.os == "darwin" and request.variant.startswith(("cu", "rocm")):
         return False
-    # 0.1.2 is a placeholder on the default index, which every Python can install.
+    # 0.1.2 is a placeholder on the default index that every Python can install.
     available = [PackageVersion(text) for text in request.available or () if not text.startswith("0.1.2")]
     if not available:
         if request.available == () and request.index is None and request.version is None:
-            return True  # the default index always has some torch: none of it is for this Python or platform
+            return True  # the default index always has torch, but not for this Python or platform
         if request.platform and python.version is not None:
-            return False  # the tables have a wheel: the index has none
+            return False  # the tables list a wheel, so the index lacks it
         if request.available is None and request.index is None:
             return not request.variant
         return _index_has_all(request) or was_built(request.version, request.variant)
@@ -85,7 +85,7 @@ def _is_about_python(
     if any(other.public == version.public for other in available):
         return False
     if _is_left_out(version, message, newest) or ".dev" in version.text:
-        return False  # the index of nightly builds keeps those of some weeks
+        return False  # the nightly index keeps builds for a few weeks
     variants = {other.local for other in available}
     if request.variant and (request.variant in variants or variants == {""}):
         return was_built(version, request.variant)
@@ -93,14 +93,14 @@ def _is_about_python(
 
 
 def _index_has_all(request: TorchRequest) -> bool:
-    """Return whether the index has every release, each for the Pythons of its time: torch_stable.html and the root."""
+    """Return whether the index has every release: torch_stable.html and the root."""
     return request.index is None or re.search(r"cu\d|rocm|cpu|nightly|test/", request.index) is None
 
 
 def _is_left_out(version: PackageVersion, message: Symptom, newest: tuple[str, ...]) -> bool:
-    """Return whether the message's list, of which long ones lack their middle, leaves out where it would be.
+    """Return whether the version may be in the part that a long list in the message omits.
 
-    A Python has wheels of successive releases, so that the release is there.
+    A Python has wheels of successive releases, so the release exists.
     """
     listed = _available(message.names.get("versions"), ()) or ()
     if len(listed) < 2 or not newest or newest[-1] in listed:
@@ -110,7 +110,7 @@ def _is_left_out(version: PackageVersion, message: Symptom, newest: tuple[str, .
 
 
 def _python_has_none(request: TorchRequest, python: Python) -> bool:
-    """Return whether the Python or the platform is known to have no wheel of the release asked for."""
+    """Return whether the requested release is known to have no wheel for the Python or platform."""
     if request.platform == "" or python.platform_tag in _WITHOUT_WHEELS:
         return True
     if python.version is None:
@@ -123,7 +123,7 @@ def _python_has_none(request: TorchRequest, python: Python) -> bool:
 
 
 def _blames(message: Symptom) -> str:
-    """Return what the tool itself names as the reason: "python", "index" or ""."""
+    """Return the reason that the installer itself names: "python", "index" or ""."""
     if message.kind in ("uv-no-wheel", "pip-unsupported-wheel", "poetry-no-candidate"):
         return "python"
     if message.kind == "conda-no-package":
@@ -132,7 +132,7 @@ def _blames(message: Symptom) -> str:
 
 
 def _available(versions: str | None, newest: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the versions in the list; the newest of a long one are in a message of their own."""
+    """Return the versions in the list; a long list has its newest versions in a separate message."""
     if versions is None:
         return None
     listed = tuple(text.strip() for text in versions.split(",") if text.strip() not in ("", "none"))

@@ -1,4 +1,4 @@
-"""What a report shows of a second Python environment: a package is in one, and the program runs in the other."""
+"""A second Python environment in a report: a package is in one, and the program runs in the other."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ def two_environments(
     contradictions: tuple[Contradiction, ...] | None,
     symptoms: Symptoms,
 ) -> TwoEnvironments:
-    """Return what shows that two environments are in use; nothing is concluded from one alone."""
+    """Return the evidence for two environments; one alone proves nothing."""
     said = pasted(symptoms)
     found = itertools.chain(
         _torch_elsewhere(python, torch, torch_request, said),
@@ -29,9 +29,9 @@ def two_environments(
 def _torch_elsewhere(
     python: Python, torch: Torch, torch_request: TorchRequest, said: tuple[Symptom, ...]
 ) -> Iterator[TwoEnvironments]:
-    """Yield how a report shows that PyTorch is installed, but a program finds none.
+    """Yield the evidence that PyTorch is installed but a program does not find it.
 
-    The build of a package looks into an environment of its own.
+    A package build looks only into an isolated environment.
     """
     missing = [symptom.fact for symptom in of_kind(said, "torch-module-missing") if "missing" in symptom.names]
     shown = _torch_shown(python, torch, said)
@@ -41,7 +41,7 @@ def _torch_elsewhere(
 
 
 def _torch_shown(python: Python, torch: Torch, said: tuple[Symptom, ...]) -> tuple[str, str] | None:
-    """Return the fact that shows PyTorch installed, and that in words; None if there is none."""
+    """Return the fact that shows PyTorch installed, and its description; None without such a fact."""
     listed = python.package("torch")
     if listed is not None:
         return listed[0], f"torch {listed[1]} is installed"
@@ -55,7 +55,7 @@ def _torch_shown(python: Python, torch: Torch, said: tuple[Symptom, ...]) -> tup
 
 
 def _cupy_elsewhere(cupy: Cupy, said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
-    """Yield how a report shows that CuPy is installed, but a program finds none."""
+    """Yield the evidence that CuPy is installed but a program does not find it."""
     missing = of_kind(said, "cupy-not-installed*")
     found = cupy.distributions
     if missing and found:
@@ -70,7 +70,7 @@ def _elsewhere(where: str, facts: tuple[str, ...], module: str) -> TwoEnvironmen
 
 
 def _said(said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
-    """Yield what words say of two programs of the machine."""
+    """Yield the evidence in people's words about two programs on the machine."""
     for symptom in of_kind(said, "python-other-environment-told"):
         summary = f'A program runs under the Python of another environment: "{symptom.text[:120]}"'
         yield TwoEnvironments(summary=summary, facts=(symptom.fact,), launcher=True)
@@ -88,9 +88,9 @@ def _said(said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
 
 
 def _own_python(contradictions: tuple[Contradiction, ...], said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
-    """Yield what a report shows of a program with a Python of its own, if pip lists another PyTorch."""
+    """Yield the evidence for a program with its own Python, if pip lists another PyTorch."""
     own = of_kind(said, "python-of-its-own")
-    apart = of_kind(said, "topic-environment")  # without it, one of the two may be of another day
+    apart = of_kind(said, "topic-environment")  # without it, one of the two may be from another time
     for number, other in enumerate(contradictions):
         both = f"{other.taken}{other.other}"
         if (own or (apart and "+cpu" in both)) and other.fact == "torch.version" and "(pip in" in both:

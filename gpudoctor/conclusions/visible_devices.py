@@ -1,4 +1,4 @@
-"""What the variables that choose devices leave visible, and what programs find."""
+"""Devices that the environment variables leave visible, and that programs find."""
 
 import re
 from dataclasses import replace
@@ -19,7 +19,7 @@ def visible_devices(
     torch_runtime: TorchRuntime,
     symptoms: Symptoms,
 ) -> VisibleDevices:
-    """Return what each variable leaves visible, and whether programs find devices."""
+    """Return the devices that each variable leaves visible, and whether programs find devices."""
     value = environment.get(NVIDIA) if environment is not None else None
     unavailable = torch_runtime.available is False
     no_device = bool(with_code(symptoms, "cuda-100"))
@@ -48,7 +48,7 @@ def _sees_too_few(value: str, runtime: TorchRuntime) -> bool:
 
 
 def _seen_elsewhere(runtime: TorchRuntime, symptoms: Symptoms) -> tuple[str, tuple[str, ...]]:
-    """Return what sees a GPU although PyTorch finds none, as a clause: another program, or the notebook's runtime."""
+    """Return, as a clause, what sees a GPU although PyTorch finds none: another program or the notebook's runtime."""
     none = of_kind(symptoms, "torch-no-gpus")
     if not none or runtime.available:
         return "", ()
@@ -62,9 +62,9 @@ def _seen_elsewhere(runtime: TorchRuntime, symptoms: Symptoms) -> tuple[str, tup
 
 
 def choose(value: str, devices: tuple[Device, ...] | None) -> DeviceChoice:
-    """Return what CUDA makes of the value of CUDA_VISIBLE_DEVICES. devices: those of the machine, if they are known.
+    """Return how CUDA reads the value of CUDA_VISIBLE_DEVICES. devices: the machine's devices, if known.
 
-    Numbers are read as by strtoul ("1gpu2" is 1), and a repeated entry empties the list.
+    Numbers are parsed like strtoul ("1gpu2" is 1), and a repeated entry empties the list.
     Source: torch/cuda/__init__.py, _parse_visible_devices, of PyTorch 2.14.
     """
     entries = [entry.strip() for entry in value.split(",")]
@@ -97,7 +97,7 @@ def _number(entry: str) -> str:
 
 
 def _why_no_number(entry: str, devices: tuple[Device, ...] | None) -> str:
-    """Return why the entry names no device, as the end of a sentence; "" if it does, or may."""
+    """Return why the entry names no device, as the end of a sentence; "" if it does or may name one."""
     number = _number(entry)
     if not number or number.startswith("-"):
         return "is a variable of the shell, not a number" if entry.startswith(("$", "%")) else "ends the list"
@@ -108,12 +108,12 @@ def _why_no_number(entry: str, devices: tuple[Device, ...] | None) -> str:
 
 
 def _why_no_uuid(entry: str, devices: tuple[Device, ...] | None) -> str:
-    """Return why the entry names no device; a beginning of a UUID is enough for CUDA."""
+    """Return why the entry names no device; CUDA accepts the first characters of a UUID."""
     if not entry.startswith(("GPU-", "MIG-")):
         return "is not a UUID"
     if not devices:
         return ""
-    # The older form of a MIG device is "MIG-GPU-<uuid of the GPU>/<instance>/<instance>".
+    # Older form of a MIG device: "MIG-GPU-<uuid of the GPU>/<instance>/<instance>".
     if entry.startswith("MIG-") and not entry.startswith("MIG-GPU-"):
         uuids = [uuid for device in devices for uuid in device.mig_uuids or ()]
         complete = all(device.mig_uuids is not None for device in devices)
@@ -126,7 +126,7 @@ def _why_no_uuid(entry: str, devices: tuple[Device, ...] | None) -> str:
 
 
 def _hidden_amd(environment: Environment, system: System) -> DeviceChoice | None:
-    """Return the first variable that hides every AMD GPU. UUIDs are passed over."""
+    """Return the first variable that hides every AMD GPU. UUIDs are ignored."""
     count = len(system.amd_gfx_targets) if system.amd_gfx_targets is not None else None
     for name in AMD:
         value = environment.get(name)

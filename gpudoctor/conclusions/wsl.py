@@ -1,4 +1,4 @@
-"""Whether a program in WSL misses the GPU, and what keeps the driver of Windows out."""
+"""Whether a program in WSL misses the GPU, and what hides the Windows driver."""
 
 import re
 
@@ -16,16 +16,15 @@ WSL_LIBRARIES = "/usr/lib/wsl/"
 def wsl(
     system: System, driver: Driver, driver_state: DriverState, torch_runtime: TorchRuntime, symptoms: Symptoms
 ) -> Wsl:
-    """Return what is known of the driver in WSL, and of what keeps it out."""
+    """Return the state of the Windows driver in WSL, and what hides it."""
     available = torch_runtime.available
     blocked = first(with_code(symptoms, "nvml-17"))
-    told = of_kind(symptoms, "asks-gpu-unused") if of_kind(symptoms, "wsl-linux-driver-told") else ()
-    lacking = of_kind(symptoms, "@wsl-misses-gpu") or with_code(symptoms, "cuda-100") or told
+    unused = of_kind(symptoms, "asks-gpu-unused") if of_kind(symptoms, "wsl-linux-driver-told") else ()
+    lacking = of_kind(symptoms, "@wsl-misses-gpu") or with_code(symptoms, "cuda-100") or unused
     missed = blocked or first(lacking) or driver_state.not_found
     failure = missed.fact if missed is not None else "torch_runtime.available" if available is False else ""
     old_kernel = _old_kernel(system)
-    # A report often has the Windows driver's table of nvidia-smi, which works there, and so it does in an
-    # old WSL in which CUDA does not work.
+    # A report often has nvidia-smi's table from Windows, where it works. It also works in an old WSL without CUDA.
     in_spite = failure.startswith("symptoms") or (failure and old_kernel)
     old_windows = _old_windows(symptoms)
     inside = _inside(driver)
@@ -48,7 +47,7 @@ def _old_kernel(system: System) -> str:
 
 
 def _old_windows(symptoms: Symptoms) -> tuple[str, str]:
-    """Return the name of a Windows without GPUs in WSL, and the fact that shows it."""
+    """Return the name of a Windows release without GPU support in WSL, and its fact."""
     for symptom in of_kind(symptoms, "windows-build"):
         build = symptom.names.get("build", "")
         if build.isdecimal() and int(build) < MIN_BUILD:
@@ -61,9 +60,9 @@ def _old_windows(symptoms: Symptoms) -> tuple[str, str]:
 
 
 def _inside(driver: Driver) -> tuple[str, str]:
-    """Return the file of a Linux driver inside WSL, and the fact that shows it.
+    """Return the file of a Linux driver inside WSL, and its fact.
 
-    The driver of Windows calls its library libcuda.so.1.1, a Linux driver by its version: libcuda.so.535.129.03.
+    The Windows driver's library is libcuda.so.1.1; a Linux driver's has the version: libcuda.so.535.129.03.
     """
     path = driver.libcuda_path
     if path and not path.startswith(WSL_LIBRARIES) and "/compat/" not in path:

@@ -94,12 +94,12 @@ class CopyComparison:
         """
         opaque = (item.placed.file for item in self.differences if item.kind == "opaque" and not item.otherwise)
         unseen = [file for file in (*self.traced.inputs, *opaque) if file.path not in seen]
-        if not self.times_tell(built_at):
+        if not self.has_reliable_times(built_at):
             return ()
         return tuple(sorted(file.path for file in unseen if file.changed_at > built_at))
 
-    def times_tell(self, built_at: float) -> bool:
-        """Return whether a file is older than the build: in a new checkout none is, and times say nothing."""
+    def has_reliable_times(self, built_at: float) -> bool:
+        """Return whether a file is older than the build: in a new checkout no file is, and times prove nothing."""
         inputs = (*self.traced.inputs, *(item.file for item in self.traced.selection.placed))
         return any(file.changed_at <= built_at for file in inputs)
 
@@ -204,7 +204,7 @@ class _Judge:
         self._traced = traced
         self._copied = copied
         # Where every file is newer (a new checkout, for one), their times say nothing about the image.
-        self._times_tell = copied is not None and any(
+        self._has_reliable_times = copied is not None and any(
             item.file.changed_at <= copied.latest for item in traced.selection.placed
         )
 
@@ -226,7 +226,7 @@ class _Judge:
 
     def _missing(self, placed: CopiedFile) -> tuple[str, str]:
         copied = self._copied
-        is_newer = self._times_tell and copied is not None and copied.is_before(placed.file)
+        is_newer = self._has_reliable_times and copied is not None and copied.is_before(placed.file)
         if self._traced.may_be_rewritten:
             return ("missing" if is_newer else "opaque"), ""
         if self._traced.later_run:

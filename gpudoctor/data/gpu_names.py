@@ -13,7 +13,7 @@ from gpudoctor.model.versions import ComputeCapability
 _SUFFIX = (
     r" (?:(?:sxm|pcie|nvl|hbm)\d*e?|\d+ ?gb?|with max q design|laptop gpu|(?:mig )?\dg\.\d+gb|mig|lc|\d{1,3}[abcq]\d?)$"
 )
-# Words that tell no products apart; the last one is of a Jetson: "Orin (nvgpu)".
+# Words that do not distinguish products; the last one is from a Jetson: "Orin (nvgpu)".
 _OF_ALL = ("nvidia", "geforce", "tesla", "quadro", "corporation", "grid", "nvgpu")
 
 

@@ -20,7 +20,7 @@ _VERSIONS = (CudaVersion, DriverVersion, ComputeCapability, PackageVersion)
 
 @cache
 def json_beside(module_file: str, name: str) -> Any:
-    """Return what is in the file `name`.json next to a module, which gives its `__file__`: read once, on first use."""
+    """Return the content of `name`.json next to the module whose `__file__` is given; read once, on first use."""
     with open(os.path.join(os.path.dirname(module_file), f"{name}.json"), encoding="utf-8") as file:
         return json.load(file)
 
@@ -44,7 +44,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[T], data: Any, where: str = "") -> T:
-    """Return the `kind` that `to_json` wrote as `data`. Names that `kind` does not know are passed over.
+    """Return the `kind` that `to_json` wrote as `data`. Unknown names are ignored.
 
     Raises:
         ValueError: the data does not fit; the message names the place.
@@ -54,7 +54,7 @@ def from_json(kind: type[T], data: Any, where: str = "") -> T:
 
 @cache
 def _reader(kind: Any) -> Callable[[Any, str], Any]:
-    """Return what reads a value of this kind, given the value and its place: each type is taken apart once."""
+    """Return the function that reads a value of this kind, given the value and its place. Types are analysed once."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return lambda data, _: data

@@ -1,4 +1,4 @@
-"""The sections that nobody read: each is concluded from the facts and symptoms by gpudoctor/conclusions/<name>.py."""
+"""Concluded sections: gpudoctor/conclusions/<name>.py makes each from facts and symptoms."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Origin:
 
 @record
 class Attempts:
-    """What the person already did without success, or cannot do."""
+    """Commands that the user already ran without success, or cannot run."""
 
     commands: Annotated[tuple[str, ...], Fact("regular expressions of the commands")] = ()
 
 
 @record
 class Place:
-    """Where programs run. An answer is False if nothing shows it."""
+    """The place where programs run. A field is False without evidence."""
 
     in_container: bool = False
     about_container: Annotated[bool, Fact("the facts are of a container: by signs in it, or by how it was started")] = (
@@ -78,9 +78,9 @@ class Gpu:
 
 @record
 class Pytorch:
-    """PyTorch, merged from its files and from its import.
+    """PyTorch, merged from its files and its import.
 
-    facts: field → path of the fact that gave it. likely: field → the reason why its value was inferred, not read.
+    facts: field → path of its fact. likely: field → the reason for a value that was inferred, not read.
     """
 
     installed: bool | None = None
@@ -124,11 +124,11 @@ class Pytorch:
 
     @property
     def lacks_module(self) -> bool:
-        """Whether the import failed because there is no module torch at all."""
+        """Whether the import failed because there is no module torch."""
         return lacks_module(self.import_error, "torch")
 
     def paths(self, *fields: str) -> tuple[str, ...]:
-        """Return the paths of the facts that gave these fields, of those that are known."""
+        """Return the paths of the known facts behind these fields."""
         return tuple(dict.fromkeys(self.facts[name] for name in fields if name in self.facts))
 
     @property
@@ -139,7 +139,7 @@ class Pytorch:
 
 @record
 class TwoEnvironments:
-    """What shows that a package is in one Python environment and the program runs in another; empty if nothing does.
+    """Evidence that a package is in one Python environment and the program runs in another; empty without evidence.
 
     launcher: a program such as torchrun was started by the Python of the other environment.
     """
@@ -153,7 +153,7 @@ class TwoEnvironments:
 
 @record
 class TorchNeed:
-    """What asks for PyTorch."""
+    """What needs PyTorch."""
 
     severity: Annotated[Severity, Fact("how much it matters if PyTorch is absent, by the project and the GPU")]
     requirement: Annotated[Requirement | None, Fact("the project's, in no optional extra or group")] = None
@@ -163,9 +163,9 @@ class TorchNeed:
 
 @record
 class AmdGpu:
-    """The AMD GPU, as ROCm, the bus or a report shows it.
+    """The AMD GPU, from ROCm, the PCI bus or a report.
 
-    targets: gfx targets, None if they are unknown. fact: path of what shows them.
+    targets: gfx targets, None if unknown. fact: path of the evidence.
     product: its name in a report, "" for none; product_fact: path of that message; product_target: its gfx target.
     """
 
@@ -179,9 +179,9 @@ class AmdGpu:
 
 @record
 class CudaIntent:
-    """What shows that CUDA or ROCm was asked for; all empty if nothing does.
+    """Evidence that CUDA or ROCm is wanted; empty without evidence.
 
-    fact, reason: path of what shows it, and that in words, for a sentence: "a program asks for CUDA".
+    fact, reason: path of the evidence, and its description for a sentence: "a program asks for CUDA".
     """
 
     fact: str = ""
@@ -196,16 +196,16 @@ class CudaIntent:
 
 @record
 class CpuUse:
-    """A program that computes on the CPU although a GPU is there, or wanted; all empty if nothing says so.
+    """A program that computes on the CPU although a GPU is available or wanted; empty without evidence.
 
-    fact, text: path of the message, and its words. told: a person says it, no program.
-    program: what computes: "torch", "jax", "ollama", "llama-cpp", "" if that is not known.
-    cause: id of the check of the reason, if the report shows it, with that in words. certain: it is no guess.
+    fact, text: path of the message, and its words. by_person: a person says it, not a program.
+    program: "torch", "jax", "ollama", "llama-cpp", "" if unknown.
+    cause: id of the check for the reason, if the report shows it, with its description. certain: it is not a guess.
     """
 
     fact: str = ""
     text: str = ""
-    told: bool = False
+    by_person: bool = False
     program: str = ""
     cause: str = ""
     reason: str = ""
@@ -215,7 +215,7 @@ class CpuUse:
 
 @record
 class Nvrtc:
-    """NVRTC, the compiler that libraries call while a program runs."""
+    """NVRTC, the compiler that libraries call at run time."""
 
     refused: Annotated[
         Symptom | None, Fact("the message that it does not know the GPU's architecture, unless the report is of CuPy")
@@ -228,7 +228,7 @@ class Nvrtc:
 
 @record
 class Conclusions:
-    """Every concluded section. Its name is a parameter of checks, of other conclusions and of fixes."""
+    """All concluded sections. Checks, other conclusions and fixes take them as parameters by name."""
 
     origin: Origin
     attempts: Attempts

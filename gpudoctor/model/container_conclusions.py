@@ -1,4 +1,4 @@
-"""What is concluded of containers and images: of the one that the facts are of, and of those seen from outside."""
+"""Conclusions about containers and images: this container, and those seen from the host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpudoctor.model.versions import CudaVersion
 
 @record
 class ContainerGpu:
-    """The GPU of the container that the facts are of. A path or text is empty if nothing shows it."""
+    """The GPU in this container. A path or text is empty without evidence."""
 
     image: Annotated[str, Fact("the image that it was started from")] = ""
     present: Annotated[bool | None, Fact("the container has the GPU; None if that is unknown")] = None
@@ -34,7 +34,7 @@ class ContainerGpu:
 
 @record
 class OutdatedImage:
-    """Why the image that a container runs is probably older than its source; empty if nothing shows it."""
+    """Why a container's image is probably older than its source; empty without evidence."""
 
     module: Annotated[str, Fact("one that the program in the container does not find and that is required")] = ""
     module_facts: Annotated[
@@ -47,7 +47,7 @@ class OutdatedImage:
 
 @record
 class ImageVerdict:
-    """Whether an image, or its container, is stale, and why."""
+    """Whether an image or its container is stale, and why."""
 
     image: ProjectImage
     fact: Annotated[str, Fact("path of the fact that identifies it")]
@@ -57,12 +57,12 @@ class ImageVerdict:
 
     @property
     def is_hint(self) -> bool:
-        """Whether a rebuild would change nothing although there is a cause."""
+        """Whether there is a cause that a rebuild would not change."""
         return self.verdict == "fresh" and bool(self.causes)
 
     @property
     def subject(self) -> str:
-        """The image or container, for a finding."""
+        """The image or container as a finding's subject."""
         container = self.image.container
         return f"container {container.name}" if container is not None else f"image {self.image.image}"
 
@@ -78,7 +78,7 @@ class GpuIntent:
 
 @record
 class ImageCuda:
-    """A CUDA version that an image is for, by one of its facts."""
+    """A CUDA version that an image is for, with its fact."""
 
     version: CudaVersion
     fact: Annotated[str, Fact("path of the fact that shows it")]
@@ -87,7 +87,7 @@ class ImageCuda:
 
 @record
 class MissingGpu:
-    """A GPU that a container asks for and its host does not have."""
+    """A GPU that a container requests and its host lacks."""
 
     name: Annotated[str, Fact("as the container names it: its number")]
     fact: Annotated[str, Fact("path of the fact that shows it")]
@@ -95,7 +95,7 @@ class MissingGpu:
 
 @record
 class EngineLack:
-    """What an engine lacks to give a container the GPU that it asks for."""
+    """What a container engine lacks to give a container the requested GPU."""
 
     kind: Annotated[str, Fact("of the failure message by which an engine says so")]
     text: Annotated[str, Fact("what is missing, in a sentence")]
@@ -104,7 +104,7 @@ class EngineLack:
 
 @record
 class SeenSetup:
-    """How a container is started, as seen from outside, with what follows from it."""
+    """How a container is started, seen from the host, with its conclusions."""
 
     path: Annotated[str, Fact('of its facts: "containers.setups[0]"')]
     setup: ContainerSetup
@@ -131,7 +131,7 @@ class SeenSetup:
 
     @property
     def by_nvidia_runtime(self) -> bool:
-        """Whether NVIDIA's runtime starts it, by its own choice or by the engine's default."""
+        """Whether NVIDIA's runtime starts it, by its own setting or the engine's default."""
         return (self.setup.runtime or self.engine.default_runtime or "").startswith("nvidia")
 
     def fact(self, field: str) -> str:
@@ -140,7 +140,7 @@ class SeenSetup:
 
 
 def once_per_service(setups: Iterable[SeenSetup]) -> Iterator[SeenSetup]:
-    """Yield the setups; of a service and its containers the first, which is the service if it is among them."""
+    """Yield the setups; of a service and its containers only the first, which is the service if present."""
     services: set[str] = set()
     for seen in setups:
         service = seen.setup.service
@@ -152,7 +152,7 @@ def once_per_service(setups: Iterable[SeenSetup]) -> Iterator[SeenSetup]:
 
 
 def once_per_image(setups: Iterable[SeenSetup], rank: Callable[[SeenSetup], int]) -> Iterator[SeenSetup]:
-    """Yield the setups, those of a high rank first; of those with the same image the first."""
+    """Yield the setups, highest rank first; of those with the same image only the first."""
     images: set[str] = set()
     for seen in sorted(setups, key=rank, reverse=True):
         image = seen.setup.image

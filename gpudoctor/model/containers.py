@@ -1,4 +1,4 @@
-"""The facts about containers seen from outside: how each is, or would be, started. `None` means unknown, never none."""
+"""Facts about containers seen from the host: how each is, or would be, started. `None` means unknown, never none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpudoctor.model.symptom import Symptom
 
 @record
 class GpuRequest:
-    """A request for devices: `--gpus`, `--device nvidia.com/gpu=all`, or a reservation of a compose file."""
+    """A device request: `--gpus`, `--device nvidia.com/gpu=all`, or a reservation in a compose file."""
 
     driver: Annotated[str, Fact('"nvidia", "cdi"; empty if the capabilities choose it')] = ""
     count: Annotated[int | None, Fact("how many; -1 for all")] = None
@@ -23,7 +23,7 @@ class GpuRequest:
 
 @record
 class ContainerSetup:
-    """How a container is started, by its engine; or would be, by a compose file or out of an image."""
+    """How an engine started a container, or would start it from a compose file or image."""
 
     name: str
     kind: Annotated[str, Fact('"container", "service" of a compose file, or "image"')]
@@ -68,7 +68,7 @@ class ContainerSetup:
 
 @record
 class ContainerEngine:
-    """The container engine, as it says itself."""
+    """The container engine's own information."""
 
     name: Annotated[str | None, Fact('"docker" or "podman"', source="version")] = None
     is_local: Annotated[
@@ -92,7 +92,7 @@ class ContainerEngine:
 
 @record
 class Containers:
-    """Containers, services and images that are looked at, and their engine."""
+    """The examined containers, services and images, and their engine."""
 
     setups: Annotated[
         tuple[ContainerSetup, ...], Fact("each in its turn", source="engine's API, compose file, Dockerfile")

@@ -1,4 +1,4 @@
-"""What is concluded of CUDA's libraries and of CuPy: for which CUDA they are, with which NumPy and compiler."""
+"""Conclusions about CUDA libraries and CuPy: their CUDA version, NumPy and compiler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpudoctor.model.versions import PackageVersion
 
 @record
 class MissingSymbol:
-    """A function that a program does not find in the CUDA library that is loaded."""
+    """A function that the loaded CUDA library lacks."""
 
     symptom: Symptom
     library: Annotated[str, Fact('the library that should have it: "libnvJitLink.so.12", "libnccl"; empty if unknown')]
@@ -34,7 +34,7 @@ class Libcuda:
 
 @record
 class CudaLibraries:
-    """CUDA's libraries, by what programs say and by what LD_LIBRARY_PATH leads to."""
+    """Problems with CUDA libraries, from program messages and LD_LIBRARY_PATH."""
 
     known: Annotated[bool, Fact("the folders of LD_LIBRARY_PATH, or what PyTorch or CuPy says, was read")] = False
     path_is_set: Annotated[bool, Fact("LD_LIBRARY_PATH is set")] = False
@@ -50,7 +50,7 @@ class CudaLibraries:
 
 @record
 class CupyStatus:
-    """CuPy, merged from its files and from its import."""
+    """CuPy, merged from its files and its import."""
 
     installed: bool | None = None
     absent: Annotated[bool, Fact("Python finds no module cupy, whatever is installed elsewhere")] = False
@@ -65,12 +65,12 @@ class CupyStatus:
 
 @record
 class CupyMismatch:
-    """What CuPy does not fit.
+    """A mismatch of CuPy and another part of the machine.
 
     kind: "symbol", "rocm-symbol", "driver", "library", "named-library", "doubted", "newer-libraries", "toolkit" or
-    "all-else". names: what a sentence about it names, such as its "library".
-    certain: an error, or all that is there, shows it; else the versions suggest it.
-    cuda_major: of the CuPy that would fit, unless the driver decides that.
+    "all-else". names: values for its sentence, such as "library".
+    certain: an error, or everything installed, shows it; otherwise the versions suggest it.
+    cuda_major: CUDA major version of the CuPy that would fit, unless the driver decides that.
     """
 
     kind: str
@@ -82,7 +82,7 @@ class CupyMismatch:
 
 @record
 class CupyMismatches:
-    """Where CuPy and the CUDA that is here differ."""
+    """Mismatches of CuPy and the installed CUDA."""
 
     by_message: Annotated[CupyMismatch | None, Fact("as a message shows it")] = None
     by_version: Annotated[CupyMismatch | None, Fact("as the versions of libraries and toolkits show it")] = None
@@ -90,7 +90,7 @@ class CupyMismatches:
 
 @record
 class CupyNumpy:
-    """The NumPy that is installed and the one that CuPy needs."""
+    """The installed NumPy and the versions that CuPy needs."""
 
     version: Annotated[PackageVersion | None, Fact("NumPy's version")] = None
     version_fact: str = ""
@@ -104,7 +104,7 @@ class CupyNumpy:
 
 @record
 class Compiler:
-    """A run-time compiler and the architectures that it compiles for."""
+    """A runtime compiler and the architectures that it compiles for."""
 
     architectures: tuple[str, ...]
     name: Annotated[str, Fact('for a sentence: "NVRTC 12.4"')]

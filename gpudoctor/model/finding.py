@@ -1,4 +1,4 @@
-"""What a check answers: findings with evidence and remedies, and the result of a whole run."""
+"""A check's result: findings with evidence and remedies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outcome(str, Enum):
 
 @record
 class Evidence:
-    """One fact that a finding rests on, with its value and where it was read."""
+    """A fact behind a finding, with its value and where it was read."""
 
     fact: str
     value: Any
@@ -41,9 +41,9 @@ class Evidence:
 
 @record
 class Remedy:
-    """One way to mend a finding.
+    """One way to fix a finding.
 
-    commands: ready to paste, in order, quoted for the shell of the machine diagnosed; the last one verifies.
+    commands: ready to paste, in order, quoted for the shell of the diagnosed machine; the last one verifies.
     needs: what the user must also have or do: "root", "restart" (of the program or service), "reboot".
     """
 
@@ -54,9 +54,9 @@ class Remedy:
 
 
 class Fix:
-    """A way to fix a finding, by its name: the engine makes it into a `Remedy` for the machine diagnosed.
+    """A named fix, which the engine turns into a `Remedy` for the diagnosed machine.
 
-    arguments: what the fix needs to know and the facts do not say: Fix("install-torch", at_most=CudaVersion(12, 8)).
+    arguments: values that the facts do not contain: Fix("install-torch", at_most=CudaVersion(12, 8)).
     """
 
     def __init__(self, name: str, /, **arguments: Any) -> None:
@@ -75,17 +75,17 @@ class Fix:
 
 @record
 class Finding:
-    """What a check found.
+    """A problem that a check found.
 
     summary: one sentence with both values in it, no line break, no advice.
-    facts: dotted paths of the facts it rests on; the runner looks their values up and fills `evidence`. One that is
-        unknown on this machine, and an empty path, is left out.
-    certain: False if it rests on a conclusion that is only likely; its summary then says "probably".
-    fixes: best first; the engine makes them into `remedies` for this machine.
+    facts: dotted paths of its evidence; the runner looks their values up and fills `evidence`. Unknown facts and
+        empty paths are left out.
+    certain: False if it depends on a conclusion that is only likely; its summary then says "probably".
+    fixes: best first; the engine turns them into `remedies` for this machine.
     caused_by: id of the check whose finding explains this one; set by the diagnosis.
-    no_usable_gpu: whether it says that this machine has no GPU that programs can use: --gpu decides its severity.
-    same_fault_as: ids of checks that find the same fault. They, and what explains them, explain this finding; it keeps
-        its severity then, because the user asked for it.
+    no_usable_gpu: whether it says that no program can use a GPU on this machine: --gpu decides its severity.
+    same_fault_as: ids of checks that find the same fault. They and their causes explain this finding, which keeps its
+        severity because the user asked for it.
     """
 
     severity: Severity
@@ -106,18 +106,18 @@ class Finding:
     def of(
         cls, severity: Severity, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any
     ) -> Finding:
-        """Return a finding with this severity. fixes: None is one that does not apply."""
+        """Return a finding with this severity. fixes: None for a fix that does not apply."""
         applicable = tuple(fix for fix in fixes if fix is not None)
         return cls(severity=severity, summary=summary, subject=subject, facts=tuple(facts), fixes=applicable, **more)
 
     @classmethod
     def error(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> Finding:
-        """Return a finding that says what does not work."""
+        """Return a finding about something that does not work."""
         return cls.of(Severity.ERROR, subject, summary, facts, *fixes, **more)
 
     @classmethod
     def warning(cls, subject: str, summary: str, facts: Iterable[str], *fixes: Fix | None, **more: Any) -> Finding:
-        """Return a finding that says what may not work, or works badly."""
+        """Return a finding about something that may not work, or works badly."""
         return cls.of(Severity.WARNING, subject, summary, facts, *fixes, **more)
 
     @classmethod
@@ -128,9 +128,9 @@ class Finding:
 
 @record
 class CheckResult:
-    """How one check ended, with what it found or why it was skipped.
+    """How one check ended, with its findings or the reason why it was skipped.
 
-    applicable: False if it was skipped because its question does not arise on this machine.
+    applicable: False if the check does not apply to this machine.
     """
 
     check_id: str

@@ -1,4 +1,4 @@
-"""What is concluded of GPUs: their driver, their faults and memory, and which of them a program sees."""
+"""Conclusions about GPUs: driver, faults, memory and visibility to programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersi
 
 @record
 class KnownGpu:
-    """A GPU whose compute capability is known."""
+    """A GPU with a known compute capability."""
 
     name: str
     capability: ComputeCapability
@@ -27,7 +27,7 @@ class KnownGpu:
 
 @record
 class GpuNeed:
-    """Whether something asks for an NVIDIA GPU, whether one answers, and what says that there is none."""
+    """Whether an NVIDIA GPU is needed, whether one answers, and evidence that there is none."""
 
     asked: Annotated[bool | None, Fact("by a CUDA build, or by a program that misses a GPU")] = None
     answers: Annotated[bool, Fact("NVML, the driver, its kernel module or PyTorch shows one")] = False
@@ -40,7 +40,7 @@ class GpuNeed:
 
 @record
 class Proof:
-    """What was verified, in sentences, and what speaks against it."""
+    """What was verified, in sentences, and evidence against it."""
 
     sentences: tuple[str, ...] = ()
     failures: Annotated[tuple[Symptom, ...], Fact("failure messages of a pasted report")] = ()
@@ -75,7 +75,7 @@ class GpuFault:
 
     @property
     def lost(self) -> bool:
-        """Whether the driver does not reach the GPU any more."""
+        """Whether the driver has lost the GPU."""
         return any(sign.lost for sign in self.signs)
 
     @property
@@ -86,7 +86,7 @@ class GpuFault:
 
 @record
 class GpuFaults:
-    """What shows that the hardware of a GPU is at fault."""
+    """Evidence of GPU hardware faults."""
 
     faulty: tuple[GpuFault, ...] = ()
     not_started: Annotated[Symptom | None, Fact("the driver is loaded and lists no device at all")] = None
@@ -96,7 +96,7 @@ class GpuFaults:
 
 @record
 class DeviceChoice:
-    """What CUDA, or ROCm, makes of a variable that lists devices: the entries that count, and the one that ends it."""
+    """How CUDA or ROCm reads a variable that lists devices: the valid entries, and the one that ends the list."""
 
     name: Annotated[str, Fact('the variable: "CUDA_VISIBLE_DEVICES"')]
     value: str
@@ -110,7 +110,7 @@ class DeviceChoice:
 
 @record
 class VisibleDevices:
-    """What the variables leave visible, and what programs find."""
+    """Devices that the variables leave visible, and that programs find."""
 
     known: Annotated[bool, Fact("the environment is known")] = False
     nvidia: Annotated[DeviceChoice | None, Fact("CUDA_VISIBLE_DEVICES; None if it is unset or unknown")] = None
@@ -127,7 +127,7 @@ class VisibleDevices:
 
 @record
 class DriverState:
-    """Whether the NVIDIA driver works, and which symptoms say that it does not."""
+    """Whether the NVIDIA driver works, and the symptoms if it does not."""
 
     installed: bool | None = None
     label: Annotated[str, Fact('for a sentence: "driver 580.65.06"')] = "NVIDIA driver"
@@ -144,7 +144,7 @@ class DriverState:
 
 @record
 class Consumer:
-    """An installed library or compiler whose programs need a driver for a CUDA version."""
+    """An installed library or compiler whose programs need a driver for some CUDA version."""
 
     name: Annotated[str, Fact('"torch", "cupy", "nvcc"')]
     says: Annotated[str, Fact('for a sentence: "PyTorch was built with CUDA 13.0"')]
@@ -158,7 +158,7 @@ class Consumer:
 
 @record
 class Consumers:
-    """What is installed that needs the NVIDIA driver."""
+    """Installed software that needs the NVIDIA driver."""
 
     ask_for_cuda: Annotated[bool | None, Fact("a CUDA build of PyTorch or CuPy is installed")] = None
     libraries: tuple[Consumer, ...] = ()
@@ -169,7 +169,7 @@ class Consumers:
 class DriverCondition:
     """A condition such as "cuda>=12.6 brand=tesla,driver>=470,driver<471".
 
-    A blank separates alternatives, a comma what one of them requires together.
+    A blank separates alternatives, a comma the conditions of one alternative.
     Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
 
@@ -177,13 +177,13 @@ class DriverCondition:
 
     @property
     def cuda(self) -> CudaVersion | None:
-        """The CUDA version that the first alternative asks for."""
+        """The CUDA version that the first alternative requires."""
         match = re.search(r"\bcuda>=?(\d{1,3}(?:\.\d{1,3})?)", self.text)
         return CudaVersion.parse(match[1]) if match else None
 
     @property
     def driver(self) -> DriverVersion | None:
-        """The driver version that the first alternative asks for."""
+        """The driver version that the first alternative requires."""
         match = re.search(r"\bdriver>=?(\d{1,4}(?:\.\d{1,4}){0,2})", self.text)
         return DriverVersion.parse(match[1]) if match else None
 
@@ -194,9 +194,9 @@ class DriverCondition:
         return f"{first} (or one of {len(others)} alternatives)" if others else first
 
     def is_met(self, offered: CudaVersion, driver: DriverVersion | None) -> bool:
-        """Return whether a driver that offers this CUDA version meets one of the alternatives.
+        """Return whether a driver with this CUDA version meets one of the alternatives.
 
-        What cannot be compared, such as the brand of the GPU, counts as met: the runtime checks it anyway.
+        Conditions that cannot be compared, such as the GPU brand, count as met: the runtime checks them anyway.
         """
         return any(
             all(_is_met(condition, offered, driver) for condition in alternative.split(","))
@@ -205,7 +205,7 @@ class DriverCondition:
 
 
 def condition_of_cuda_version(text: str | None) -> str:
-    """Return the condition of an image that only names its CUDA version: within a major version the minor is free."""
+    """Return the condition for an image that only names its CUDA version: the minor version may differ."""
     match = re.match(r"\d{1,3}(?=\.\d)", text or "")
     return f"cuda>={match[0]}.0" if match else ""
 
@@ -232,7 +232,7 @@ def _is_met(condition: str, offered: CudaVersion, driver: DriverVersion | None) 
 
 @record
 class Wsl:
-    """How the NVIDIA driver of Windows reaches into WSL. A text or path is empty if there is nothing to say."""
+    """The Windows NVIDIA driver in WSL. A text or path is empty without evidence."""
 
     version: Annotated[int | None, Fact("1 or 2 inside WSL, 0 outside")] = None
     works: Annotated[bool, Fact("CUDA or NVML works in it, whatever else is installed")] = False
@@ -250,7 +250,7 @@ GIB = 2**30
 
 @record
 class Shortage:
-    """What is missing, in bytes, by the message with the most numbers. Unknown is None."""
+    """The missing memory in bytes, from the message with most numbers. None means unknown."""
 
     cause: Annotated[
         str,
@@ -273,7 +273,7 @@ class Shortage:
 
     @property
     def numbers(self) -> str:
-        """What is known of the sizes, for a sentence: "the job asked for 1.50 GiB, the device has 15.70 GiB"."""
+        """The known sizes, for a sentence: "the job asked for 1.50 GiB, the device has 15.70 GiB"."""
         return ", ".join(self._numbers())
 
     def _numbers(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The facts about images and the project that they are built from. `None` means unknown, never none."""
+"""Facts about images and the projects that they are built from. `None` means unknown, never none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpudoctor.model.record import Fact, record
 
 @record
 class CopiedFiles:
-    """What an image holds of the files that one COPY or ADD takes out of the context."""
+    """The files in an image that one COPY or ADD takes from the context."""
 
     line: Annotated[int, Fact("of the Dockerfile, from 1")]
     text: str
@@ -32,7 +32,7 @@ class CopiedFiles:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the image has other files than a build would copy now."""
+        """Whether the image's files differ from those that a build would copy now."""
         return bool(self.stale or self.missing or self.extra)
 
 
@@ -67,7 +67,7 @@ class RunningContainer:
 
 @record
 class UnmetRequirement:
-    """A requirement of the context that the packages in the image do not satisfy."""
+    """A requirement in the context that the image's packages do not satisfy."""
 
     requirement: str
     file: Annotated[str, Fact("of the context, that names it")]
@@ -76,7 +76,7 @@ class UnmetRequirement:
 
 @record
 class ProjectImage:
-    """An image, and the Dockerfile and the context that it should be built from."""
+    """An image, and the Dockerfile and context that it should be built from."""
 
     image: str
     dockerfile: str = ""

@@ -1,4 +1,4 @@
-"""The facts about the machine: its system, the NVIDIA driver and the devices. `None` means unknown, never none."""
+"""Facts about the machine: system, NVIDIA driver and devices. `None` means unknown, never none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GPU_NODE = r"/dev/(nvidia\d+|nvidiactl|nvidia-uvm|dxg|nvhost-gpu|nvgpu/.*)"
 
 @record
 class PciGpu:
-    """A display or compute controller on the PCI bus, driver or not."""
+    """A display or compute controller on the PCI bus, with or without a driver."""
 
     address: str
     vendor: Annotated[str, Fact('"nvidia", "amd", "intel" or the vendor id in hex')]
@@ -26,13 +26,13 @@ class PciGpu:
 
     @property
     def label(self) -> str:
-        """Its name for a sentence: the product, else the PCI id."""
+        """Its name for a sentence: the product name, else the PCI id."""
         return self.name or f"PCI device {self.vendor}:{self.device_id}"
 
 
 @record
 class System:
-    """The operating system and the limits that it sets."""
+    """The operating system and its limits."""
 
     os: Annotated[str | None, Fact('"linux", "windows" or "darwin"', source="platform.system")] = None
     machine: Annotated[str | None, Fact('"x86_64", "aarch64", "arm64", ...', source="platform.machine")] = None
@@ -68,13 +68,13 @@ class System:
 
     @property
     def nvidia_gpus(self) -> tuple[PciGpu, ...] | None:
-        """The NVIDIA GPUs on the PCI bus, None if the bus is not known."""
+        """The NVIDIA GPUs on the PCI bus; None if the bus is unknown."""
         return None if self.pci_gpus is None else tuple(gpu for gpu in self.pci_gpus if gpu.vendor == "nvidia")
 
 
 @record
 class DeviceFile:
-    """A device node of the driver."""
+    """One of the driver's device nodes."""
 
     path: str
     mode: Annotated[str, Fact('permission bits in octal: "666"')] = ""
@@ -83,7 +83,7 @@ class DeviceFile:
 
     @property
     def refused_by_cgroup(self) -> bool:
-        """Whether a cgroup refuses it, as a batch system or a container engine does: EPERM, not EACCES."""
+        """Whether a cgroup denies access, as batch systems and container engines do: EPERM, not EACCES."""
         return self.error.lower() == "operation not permitted"
 
 
@@ -98,7 +98,7 @@ class Xid:
 
 @record
 class CudaDevice:
-    """A device that CUDA gives to programs of this environment: a GPU, or an instance of MIG."""
+    """A device that CUDA offers in this environment: a GPU or a MIG instance."""
 
     name: str | None = None
     compute_capability: ComputeCapability | None = None
@@ -107,7 +107,7 @@ class CudaDevice:
 
 @record
 class Driver:
-    """The NVIDIA driver: kernel module, user-space libraries and what they answer."""
+    """The NVIDIA driver: kernel module, user-space libraries and their answers."""
 
     installed: Annotated[bool | None, Fact("libraries or kernel module of an NVIDIA driver are on this machine")] = None
     version: Annotated[
@@ -163,7 +163,7 @@ class Driver:
 
     @property
     def gpu_nodes(self) -> tuple[DeviceFile, ...] | None:
-        """The device nodes that CUDA opens, None if the nodes are not known.
+        """The device nodes that CUDA opens; None if the nodes are unknown.
 
         /dev/nvidia-caps and /dev/nvidia-modeset are for other programs, /dev/nvidia-uvm-tools for debuggers.
         """
@@ -173,13 +173,13 @@ class Driver:
 
     @property
     def libcuda_refusal(self) -> str:
-        """Why the loader refuses a libcuda that is there; "" if it only finds none."""
+        """Why the loader rejects an existing libcuda; "" if it finds none."""
         error = " ".join((self.libcuda_error or "").split())
         return "" if "no such file" in error.lower() else error
 
     @property
     def has_other_fabric_manager(self) -> bool:
-        """Whether the fabric manager installed is of another version than the driver."""
+        """Whether the installed fabric manager's version differs from the driver's."""
         manager, version = self.fabric_manager_version, self.version
         if self.nvswitches == 0 or self.fabric_manager == "not-installed":
             return False
@@ -187,13 +187,13 @@ class Driver:
 
     @property
     def label(self) -> str:
-        """Its name for a finding's subject: "driver 580.65.06"."""
+        """Its name as a finding's subject: "driver 580.65.06"."""
         return f"driver {self.version}" if self.version else "NVIDIA driver"
 
 
 @record
 class DeviceProcess:
-    """A process that holds memory of a device."""
+    """A process that uses device memory."""
 
     pid: int
     name: str = ""
@@ -202,7 +202,7 @@ class DeviceProcess:
 
 @record
 class Device:
-    """One NVIDIA GPU as NVML reports it. A field is unknown where NVML says "not supported" or "no permission"."""
+    """One NVIDIA GPU as NVML reports it. A field is unknown if NVML says "not supported" or "no permission"."""
 
     nvml_index: int
     name: str | None = None
@@ -253,7 +253,7 @@ class Device:
 
     @property
     def temperature_limit_celsius(self) -> int | None:
-        """The temperature from which on clocks are lowered. Source: nvmlTemperatureThresholds_t of nvml.h."""
+        """The temperature at which clocks are lowered. Source: nvmlTemperatureThresholds_t of nvml.h."""
         limits = (self.temperature_operating_celsius, self.temperature_slowdown_celsius)
         return min((limit for limit in limits if limit), default=None)
 
@@ -264,7 +264,7 @@ class Device:
 
 
 Devices = tuple[Device, ...] | None
-"""The NVIDIA devices: None if they are unknown, () if there are none."""
+"""The NVIDIA devices: None if unknown, () if there are none."""
 
 
 def known_facts(path: str, device: Device | CudaDevice, *names: str) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ def known_facts(path: str, device: Device | CudaDevice, *names: str) -> tuple[st
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Return device numbers in short: "0-3, 5"."""
+    """Return device numbers in short form: "0-3, 5"."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""The env profile: what tuning found, in the form in which programs take it up, and whether it fits a machine."""
+"""The env profile: tuning results in a form that programs read, and whether it fits a machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALLOCATOR_VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 @record
 class Profile:
-    """What to run with, and on what it was found. `None` means not measured."""
+    """Recommended settings and the machine they were found on. `None` means not measured."""
 
     device: Annotated[str, Fact('"cuda:0", "cpu", "mps"')]
     precision: Annotated[str, Fact('"fp32", "tf32", "bf16", "fp16", "complex64", "complex128"')]
@@ -49,7 +49,7 @@ class Profile:
 
 @record
 class FoundProfile:
-    """The env profile in the working directory, as far as a diagnosis needs it."""
+    """The env profile in the working directory, reduced to what a diagnosis needs."""
 
     path: str = FILE_NAME
     problem: Annotated[str, Fact("why it cannot be used; empty when it can")] = ""
@@ -60,9 +60,9 @@ class FoundProfile:
 
 
 MEMORY_TOLERANCE = 0.05
-"""PyTorch leaves out what the driver reserves: of an RTX 4090 it shows 23.6 GiB, NVML 24.0 GiB."""
+"""PyTorch leaves out the driver's reserve: for an RTX 4090 it shows 23.6 GiB, NVML 24.0 GiB."""
 
-MIG = "_MIG_"  # "NVIDIA_A100-SXM4-40GB_MIG_1g.5gb": NVML gives the name and memory of the whole device
+MIG = "_MIG_"  # "NVIDIA_A100-SXM4-40GB_MIG_1g.5gb": NVML reports name and memory of the whole device
 
 
 @record
@@ -70,9 +70,9 @@ class FingerprintPart:
     """One part of a fingerprint.
 
     name: "device", "memory", "driver", "torch" or "cupy".
-    was: as the profile has it.
-    now: as this machine is; None if that is unknown.
-    facts: dotted paths of the facts that show it.
+    was: the profile's value.
+    now: this machine's value; None if unknown.
+    facts: dotted paths of the evidence.
     """
 
     name: str
@@ -82,27 +82,27 @@ class FingerprintPart:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the machine is still what it was; None if that is unknown."""
+        """Whether this machine's value is unchanged; None if unknown."""
         return None if self.now is None else _AGREE.get(self.name, str.__eq__)(self.was, self.now)
 
 
 def fingerprint_value(text: str) -> str:
-    """Return `text` with "_" for each character that a part of a fingerprint cannot hold: "NVIDIA_H200"."""
+    """Return `text` with "_" for each character that is not allowed in a fingerprint: "NVIDIA_H200"."""
     return re.sub(r"[^A-Za-z0-9_./+-]", "_", text)
 
 
 def fingerprint_memory(size_bytes: int) -> str:
-    """Return a size as a fingerprint has it: "140.4GiB"."""
+    """Return a size in a fingerprint's format: "140.4GiB"."""
     return f"{size_bytes / 2**30:.1f}GiB"
 
 
 def same_device(was: str, now: str) -> bool:
-    """Return whether the names are of one device; of a MIG instance NVML names the whole."""
+    """Return whether the names mean one device; for a MIG instance NVML names the whole device."""
     return was.partition(MIG)[0] == now.partition(MIG)[0]
 
 
 def same_memory(was: str, now: str) -> bool:
-    """Return whether the sizes are equal but for what a driver reserves."""
+    """Return whether the sizes are equal except for the driver's reserve."""
     before, after = _amount(was), _amount(now)
     return (
         was == now if before is None or after is None else abs(before - after) <= MEMORY_TOLERANCE * max(before, after)
@@ -115,7 +115,7 @@ def _amount(text: str) -> float | None:
 
 
 def _same_version(was: str, now: str) -> bool:
-    """Return whether the versions agree. A report may show less than the profile: "2.13.0" of "2.13.0+cu130"."""
+    """Return whether the versions agree. A report may have a shorter form: "2.13.0" for "2.13.0+cu130"."""
     before, after = PackageVersion(was), PackageVersion(now)
     return before.agrees_with(after) and before.public == after.public
 

@@ -1,4 +1,4 @@
-"""The one kind of class that has facts, and what describes a fact in addition to its value."""
+"""The class for records of facts, and the description of a fact."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: Any) -> Any:
-        """Describe a decorator to type checkers; at run time there is nothing to do."""
+        """Describe a decorator to type checkers; does nothing at run time."""
         return lambda decorator: decorator
 
 
@@ -60,7 +60,7 @@ _SHARED = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delat
 
 @cache
 def _defaults(cls: Any) -> tuple[dict[str, Any], tuple[Field[Any], ...]]:
-    """Return the default of each field, and the fields that have none or make a new one for each object."""
+    """Return the default of each field, and the fields without a default or with a default factory."""
     return {item.name: item.default for item in fields(cls)}, tuple(f for f in fields(cls) if f.default is MISSING)
 
 
@@ -75,19 +75,19 @@ def _values(self: Any) -> tuple[Any, ...]:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
-    """Make `cls` a frozen, keyword-only dataclass. A method that it has itself stays."""
+    """Make `cls` a frozen, keyword-only dataclass. Its own methods are kept."""
     for name in _SHARED:
         if name not in vars(cls):
             setattr(cls, name, vars(_Methods)[name])
     annotations = cls.__annotations__
-    cls.__annotations__ = dict.fromkeys(annotations, Any)  # each text would be searched for ClassVar, for half the time
+    cls.__annotations__ = dict.fromkeys(annotations, Any)  # searching each text for ClassVar would take half the time
     made = dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
     cls.__annotations__ = annotations
     return made
 
 
 class Fact(NamedTuple):
-    """What a field of a section means, in which unit, and where it is read on a live machine."""
+    """Meaning and unit of a section's field, and where it is read on a live machine."""
 
     meaning: str
     unit: str = ""
@@ -95,10 +95,10 @@ class Fact(NamedTuple):
 
 
 def fact_of(record: type[Any], field: str) -> Fact | None:
-    """Return what is said of the field of a record; None if nothing is."""
+    """Return the description of a record's field; None without one."""
     annotation = getattr(record, "__annotations__", {}).get(field)
     if annotation is None:
         return None
-    alone = SimpleNamespace(__annotations__={field: annotation})  # reading those of all fields takes a millisecond
+    alone = SimpleNamespace(__annotations__={field: annotation})  # reading all fields takes 1 ms
     hint = get_type_hints(alone, vars(sys.modules[record.__module__]), include_extras=True)[field]
     return next((extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Fact)), None)

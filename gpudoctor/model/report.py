@@ -1,4 +1,4 @@
-"""The result of a whole run."""
+"""The result of a run."""
 
 from gpudoctor.model.finding import CheckResult, Finding, Outcome, Severity
 from gpudoctor.model.record import record
@@ -9,7 +9,7 @@ SCHEMA = "gpudoctor/report/1"
 
 @record
 class NextStep:
-    """A command that shows what is not known yet, and where to run it."""
+    """A command that shows unknown facts, and where to run it."""
 
     command: str
     why: str
@@ -18,7 +18,7 @@ class NextStep:
 
 @record
 class PossibleCause:
-    """A cause that fits what is known, and the observation that confirms or excludes it."""
+    """A cause that fits the known facts, and the observation that confirms or excludes it."""
 
     check: str
     why: str
@@ -27,9 +27,9 @@ class PossibleCause:
 
 @record
 class Triage:
-    """What to do next if nothing was found and nothing proves that the GPU works.
+    """Next steps if nothing was found and nothing proves that the GPU works.
 
-    understood, missing: in words for a person. next_steps: at most two. possible: at most three, most frequent first.
+    understood, missing: sentences for the user. next_steps: at most two. possible: at most three, most frequent first.
     """
 
     understood: tuple[str, ...] = ()
@@ -40,10 +40,10 @@ class Triage:
 
 @record
 class Report:
-    """What was found on one machine.
+    """The findings on one machine.
 
     findings: in the order in which to fix them, the root cause first.
-    proof: sentences that say what works, verified; empty if something was found or nothing was verified.
+    proof: sentences about what was verified; empty if something was found or nothing was verified.
     triage: what to do next; None unless the verdict is unknown.
     duration_s: seconds that the run took.
     """
@@ -63,7 +63,7 @@ class Report:
 
     @property
     def skipped(self) -> tuple[CheckResult, ...]:
-        """The checks that could not answer, those that crashed among them; `reason` says why."""
+        """The checks that could not answer, including crashed ones; `reason` says why."""
         return tuple(result for result in self.results if result.outcome in (Outcome.SKIPPED, Outcome.CRASHED))
 
     @property
@@ -73,7 +73,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """ "warning" or "error" if something was found, "healthy" if there is proof of it, else "unknown"."""
+        """ "warning" or "error" if something was found, "healthy" with proof, else "unknown"."""
         if self.severity is not Severity.INFO:
             return str(self.severity)
         return "healthy" if self.proof else "unknown"

@@ -1,4 +1,4 @@
-"""What a user asks of a machine, and whether it is met."""
+"""Requirements for a machine, and whether they are met."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -18,9 +18,9 @@ OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 @record
 class MachineRequirement:
-    """One thing that the user asks of the machine.
+    """One requirement for the machine.
 
-    text: the whole in its shortest form: "vram>=24GiB".
+    text: the requirement in its shortest form: "vram>=24GiB".
     operator: "" if the name is alone.
     value: a count, a number of bytes, or the text of a version.
     """
@@ -35,9 +35,9 @@ class MachineRequirement:
 class Judgement:
     """Whether one requirement is met.
 
-    met: None if what it asks for is not known, which is not met either.
-    found: what is there instead, or why it is unknown, to follow "..., and": "NVIDIA L4 has 22.49 GiB".
-    facts: dotted paths of what it rests on. faults: ids of checks that find the same fault.
+    met: None if unknown, which counts as not met.
+    found: the actual value, or why it is unknown, to follow "..., and": "NVIDIA L4 has 22.49 GiB".
+    facts: dotted paths of the evidence. faults: ids of checks that find the same fault.
     """
 
     requirement: MachineRequirement

@@ -1,4 +1,4 @@
-"""The facts about one machine: what probes gather, what checks decide from, what a snapshot file holds.
+"""Facts about one machine: gathered by probes, read by checks, stored in a snapshot file.
 
 `None` means unknown, never none: a known absence has a value of its own (`""`, `()`, `False`, `build="cpu"`).
 A section's `ProbeReport` says why the whole section is unknown.
@@ -72,9 +72,9 @@ class Snapshot:
     reports: tuple[ProbeReport, ...] = ()
 
     def report(self, section: str) -> ProbeReport | None:
-        """Return how the gathering of `section` went, the worst of its probes first; None where nobody tried."""
+        """Return the report on `section`, the worst of its probes first; None if no probe ran."""
         reports = [report for report in self.reports if report.section == section]
-        ranks = {state: rank for rank, state in enumerate(STATES)}  # a file may have another word
+        ranks = {state: rank for rank, state in enumerate(STATES)}  # a file may contain another word
         return min(reports, key=lambda report: ranks.get(report.state, 0), default=None)
 
 
@@ -82,10 +82,10 @@ SECTIONS = tuple(f.name for f in dataclasses.fields(Snapshot) if f.name not in (
 
 
 def _field(value: Any, name: str) -> Any:
-    """Return a field of a section; nothing else of an object is a fact.
+    """Return a field of a section; other attributes are not facts.
 
     Raises:
-        TypeError, ValueError: it is no section, or has no such field.
+        TypeError, ValueError: not a section, or no such field.
     """
     if name not in {field.name for field in dataclasses.fields(value)}:
         raise ValueError(name)

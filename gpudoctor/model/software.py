@@ -1,4 +1,4 @@
-"""The facts about the software on the machine: toolkits, Python, PyTorch, CuPy and what asks for them.
+"""Facts about software: toolkits, Python, PyTorch, CuPy and the projects that need them.
 
 `None` means unknown, never none.
 """
@@ -33,7 +33,7 @@ class SharedLibrary:
 
 @record
 class Toolkit:
-    """CUDA toolkits, compilers, and the libraries that the loader's path puts before those of wheels."""
+    """CUDA toolkits, compilers, and libraries that the loader's path puts before those of wheels."""
 
     nvcc_path: Annotated[str | None, Fact("nvcc that PATH or CUDA_HOME gives; empty for none")] = None
     nvcc_version: Annotated[CudaVersion | None, Fact("its CUDA version", source="nvcc --version")] = None
@@ -57,7 +57,7 @@ class Toolkit:
 
 @record
 class Package:
-    """An installed Python distribution that bears on GPUs."""
+    """An installed Python distribution that matters for GPUs."""
 
     name: Annotated[str, Fact("normalised name: lower case, hyphens")]
     version: PackageVersion
@@ -67,7 +67,7 @@ class Package:
 
 @record
 class Python:
-    """The interpreter and environment diagnosed."""
+    """The diagnosed interpreter and environment."""
 
     version: Annotated[PackageVersion | None, Fact("Python version", source="sys.version_info")] = None
     executable: Annotated[str | None, Fact("path of the interpreter", source="sys.executable")] = None
@@ -93,7 +93,7 @@ class Python:
 
     @property
     def tag(self) -> str:
-        """Its version in wheel tables: "3.12", "3.13t" if it is free-threaded; "" if it is unknown."""
+        """Its version in wheel tables: "3.12", "3.13t" if free-threaded; "" if unknown."""
         return self.version.minor_release + ("t" if self.free_threaded else "") if self.version is not None else ""
 
     def package(self, name: str) -> tuple[str, PackageVersion] | None:
@@ -110,7 +110,7 @@ class Python:
 
 @record
 class Torch:
-    """PyTorch as it is on disk, read without importing it."""
+    """PyTorch on disk, read without importing it."""
 
     installed: Annotated[bool | None, Fact("a distribution or package torch is there")] = None
     version: Annotated[PackageVersion | None, Fact("torch.__version__", source="torch/version.py")] = None
@@ -150,7 +150,7 @@ class PrecisionResult:
 
 @record
 class TorchRuntime:
-    """What PyTorch answered when it was imported in its own process."""
+    """PyTorch's answers after an import in a separate process."""
 
     import_error: Annotated[
         str | None, Fact("last line of the import's traceback; empty when it worked", source="import torch")
@@ -183,7 +183,7 @@ class TorchRuntime:
 
     @property
     def texts(self) -> Iterator[tuple[str, str]]:
-        """The path and text of every error and warning that it gave."""
+        """The path and text of every error and warning in it."""
         for name in ("import_error", "availability_error", "cudnn_error"):
             yield f"torch_runtime.{name}", getattr(self, name) or ""
         for number, text in enumerate(self.warnings or ()):
@@ -194,7 +194,7 @@ class TorchRuntime:
 
 @record
 class Cupy:
-    """CuPy as it is on disk, read without importing it."""
+    """CuPy on disk, read without importing it."""
 
     distributions: Annotated[
         tuple[Package, ...] | None, Fact("every installed CuPy distribution; () for none", source="package metadata")
@@ -221,13 +221,13 @@ class LibraryCall:
 
     @property
     def is_invalid(self) -> bool:
-        """Whether the library gave a result that no rounding explains, as the probe says in `error`."""
+        """Whether the result is wrong by more than rounding, which the probe notes in `error`."""
         return self.error.startswith(("not finite", "not uniform"))
 
 
 @record
 class CupyRuntime:
-    """What CuPy answered when it was imported in its own process."""
+    """CuPy's answers after an import in a separate process."""
 
     import_error: Annotated[
         str | None, Fact("last line of the import's traceback; empty when it worked", source="import cupy")
@@ -263,7 +263,7 @@ class CupyRuntime:
 
     @property
     def texts(self) -> Iterator[tuple[str, str]]:
-        """The path and text of every error and warning that it gave."""
+        """The path and text of every error and warning in it."""
         for name in ("import_error", "device_error"):
             yield f"cupy_runtime.{name}", getattr(self, name) or ""
         for number, call in enumerate(self.calls or ()):
@@ -274,9 +274,9 @@ class CupyRuntime:
 
 @record
 class Container:
-    """The container engines on this machine, as files describe them, and how a container was started.
+    """The container engines on this machine, from their files, and how a container was started.
 
-    Only a pasted report shows how one was started: its command, its compose file or its Dockerfile.
+    Only a pasted report shows how one was started: by its command, compose file or Dockerfile.
     """
 
     docker_installed: Annotated[bool | None, Fact("a docker command is on PATH")] = None
@@ -319,20 +319,20 @@ class Container:
 
 @record
 class Environment:
-    """The environment variables that bear on GPUs; nothing else of the environment is read."""
+    """Environment variables that matter for GPUs; no others are read."""
 
     variables: Annotated[Mapping[str, str], Fact("set variables; a variable that is not there is unset")] = field(
         default_factory=dict
     )
 
     def get(self, name: str) -> str | None:
-        """Return the variable's value, None if it is unset."""
+        """Return the variable's value; None if it is unset."""
         return self.variables.get(name)
 
 
 @record
 class Requirement:
-    """A package that the working directory's project asks for."""
+    """A package that the project in the working directory requires."""
 
     name: Annotated[str, Fact("normalised name: lower case, hyphens")]
     specifier: Annotated[str, Fact('versions asked for: ">=2.4"; empty for any')] = ""
@@ -341,7 +341,7 @@ class Requirement:
 
 @record
 class Project:
-    """What the project in the working directory asks for."""
+    """The requirements of the project in the working directory."""
 
     requirements: Annotated[
         tuple[Requirement, ...] | None, Fact("packages named by requirements files and pyproject.toml")
@@ -358,7 +358,7 @@ class Project:
 
 
 def lacks_module(import_error: str | None, module: str) -> bool:
-    """Return whether the import failed because there is no such module, not one that it needs itself."""
+    """Return whether the import failed because this module itself is missing, not one that it imports."""
     return re.search(rf"No module named '?{module}'?$", import_error or "") is not None
 
 

@@ -1,4 +1,4 @@
-"""What a text shows: a failure message or an error code, and where a pasted report contradicts itself."""
+"""Symptoms (failure messages and error codes), and contradictions in a pasted report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpudoctor.model.record import Fact, record
 
 @record
 class Symptom:
-    """One recognised failure message or error code: of a live machine, of a container log or of a pasted text."""
+    """A recognised failure message or error code from a live machine, container log or pasted text."""
 
     kind: Annotated[str, Fact('its id in the message tables: "torch-out-of-memory"')]
     text: Annotated[str, Fact("what was printed, white space folded, cut if it is long")]
@@ -26,7 +26,7 @@ class Symptom:
 
 @record
 class Contradiction:
-    """A fact for which a report gives two values: of two machines, or of one before and after a change."""
+    """A fact with two values in one report: from two machines, or before and after a change."""
 
     fact: str
     taken: Annotated[str, Fact("the value that the snapshot holds, and where it stands")]

@@ -1,4 +1,4 @@
-"""What is concluded of PyTorch: its devices, kernels, precision, extensions, allocator, and what pip looked for."""
+"""Conclusions about PyTorch: devices, kernels, precision, extensions, allocator, and pip's request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpudoctor.model.versions import ComputeCapability, PackageVersion
 class TorchDevice:
     """A CUDA device of PyTorch.
 
-    errors: precision → relative error of the product, None if it is unknown. error_facts: precision → path of it.
+    errors: precision → relative error of the product, None if unknown. error_facts: precision → its path.
     """
 
     cuda_index: int
@@ -32,12 +32,12 @@ class TorchDevice:
         return f"{self.name} (compute capability {self.capability})"
 
     def computes(self, precision: str) -> bool:
-        """Return whether the product in `precision` was right."""
+        """Return whether the product in `precision` was correct."""
         return precision in self.right
 
     @property
     def capability_fact(self) -> str:
-        """The path of the fact that gives its compute capability."""
+        """The path of its compute capability."""
         return f"torch_runtime.device_capabilities[{self.cuda_index}]"
 
 
@@ -52,7 +52,7 @@ class TorchDevices:
 
 
 def described(devices: Iterable[object]) -> str:
-    """Return the devices for a sentence, equal ones once: "2 x NVIDIA L4 (compute capability 8.9)"."""
+    """Return the devices for a sentence, without duplicates: "2 x NVIDIA L4 (compute capability 8.9)"."""
     texts = [str(device) for device in devices]
     counts = {text: texts.count(text) for text in texts}
     return " and ".join(f"{count} x {text}" if count > 1 else text for text, count in counts.items())
@@ -60,9 +60,9 @@ def described(devices: Iterable[object]) -> str:
 
 @record
 class TorchKernels:
-    """The GPUs in question, the machine code in PyTorch's build, and who says that there is none for the GPU.
+    """The relevant GPUs, the machine code in PyTorch's build, and the messages that it lacks code for the GPU.
 
-    runs: for each of `gpus` whether the code runs on it; None if the builds that it may be differ.
+    runs: for each of `gpus` whether the code runs on it; None if the possible builds differ.
     """
 
     gpus: tuple[KnownGpu, ...] = ()
@@ -77,14 +77,14 @@ class TorchKernels:
 
     @property
     def missing(self) -> tuple[KnownGpu, ...]:
-        """The GPUs on which the code does not run, one of each compute capability."""
+        """The GPUs that cannot run the code, one for each compute capability."""
         without = [gpu for gpu, runs in zip(self.gpus, self.runs, strict=True) if runs is False]
         return tuple({gpu.capability: gpu for gpu in reversed(without)}.values())
 
 
 @record
 class TorchRequest:
-    """What was asked for, and what the installer said; `fact` is empty if no installer failed."""
+    """The requested version and the installer's answer; `fact` is empty if no installer failed."""
 
     fact: Annotated[str, Fact("path of the installer's message")] = ""
     tool: Annotated[str, Fact('"pip", "uv", "conda" or "poetry"')] = ""
@@ -101,19 +101,19 @@ class TorchRequest:
 
     @property
     def asked(self) -> str:
-        """What was asked for, for a sentence: "torch==2.4.1"."""
+        """The request, for a sentence: "torch==2.4.1"."""
         return f"{self.package}{self.specifier}"
 
     @property
     def variant(self) -> str:
-        """The build that was asked for by version or index: "cu121", "rocm6.1", "cpu"; "" for none."""
+        """The requested build, from version or index: "cu121", "rocm6.1", "cpu"; "" without one."""
         local = self.version.local if self.version is not None else ""
         last = (self.index or "").rpartition("/")[2]
         return local or (last if re.fullmatch(r"(?:cu|rocm)\d[\d.]*|cpu|xpu", last) else "")
 
     @property
     def wheel_platform(self) -> str | None:
-        """The platform whose wheels count: CUDA and ROCm wheels are mostly for Linux."""
+        """The platform of the wheels: CUDA and ROCm wheels are mostly for Linux."""
         return "linux_x86_64" if self.platform is None and self.variant.startswith(("cu", "rocm")) else self.platform
 
 
@@ -145,7 +145,7 @@ class Tf32:
 
 @record
 class HalfPrecision:
-    """What shows that fp16 gives NaN or infinity."""
+    """Evidence that fp16 gives NaN or infinity."""
 
     faulty: Annotated[Mapping[str, str], Fact("GPUs whose fp16 convolutions give NaN: path of the name → name")] = (
         field(default_factory=dict)
@@ -158,7 +158,7 @@ class HalfPrecision:
 
 @record
 class BuiltExtension:
-    """What an installed extension was built for, as the local part of its version says; None if it does not say."""
+    """The build that an extension is for, from the local part of its version; None if it has none."""
 
     package: Package
     fact: str
@@ -169,7 +169,7 @@ class BuiltExtension:
 
 @record
 class FailedExtension:
-    """An extension that could not be loaded, by a message."""
+    """An extension that a message says could not be loaded."""
 
     symptom: Symptom
     name: Annotated[str, Fact('its distribution: "flash-attn"; empty if unknown')] = ""
@@ -189,7 +189,7 @@ class Extensions:
 
 @record
 class AllocatorVariable:
-    """One of the variables."""
+    """One of the allocator's environment variables."""
 
     name: str
     value: str
@@ -200,7 +200,7 @@ class AllocatorVariable:
 
 @record
 class Allocator:
-    """The variables that are set, in the order in which PyTorch looks for them: it reads the first."""
+    """The variables that are set, in PyTorch's order: it reads only the first."""
 
     variables: Annotated[tuple[AllocatorVariable, ...] | None, Fact("None if the environment is unknown")] = None
     supported: Annotated[bool, Fact("this PyTorch is for a GPU, or its build is unknown")] = True

@@ -1,4 +1,4 @@
-"""What tuning measures and recommends. `None` means unknown or not measured, never zero."""
+"""Tuning measurements and recommendations. `None` means unknown or not measured, never zero."""
 
 import statistics
 from typing import Annotated
@@ -16,15 +16,15 @@ BUDGET = "budget"
 SIGNAL = "signal"
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
-"""Of workloads in torch. fp32 is strict: TF32 is off; bf16 and fp16 are autocast, fp16 with gradient scaling."""
+"""PyTorch workloads. fp32 is strict: TF32 is off; bf16 and fp16 use autocast, fp16 with gradient scaling."""
 
 COMPLEX_PRECISIONS = ("complex128", "complex64")
-"""Of workloads in CuPy or NumPy."""
+"""CuPy and NumPy workloads."""
 
 
 @record
 class Settings:
-    """How to run, in addition to precision and batch size. Trials use the first five, the program uses the rest."""
+    """Settings in addition to precision and batch size. Trials use the first five, the program the rest."""
 
     channels_last: bool = False
     cudnn_benchmark: bool = False
@@ -49,7 +49,7 @@ class Trial:
 
 @record
 class Conditions:
-    """What the device did while it was measured."""
+    """The device's state during a measurement."""
 
     clock_mhz: Annotated[int | None, Fact("clock of the multiprocessors at the end", "MHz", "NVML")] = None
     power_watts: float | None = None
@@ -60,7 +60,7 @@ class Conditions:
 
 @record
 class Measurement:
-    """How one trial went. Raw times are kept; statistics are properties."""
+    """The result of one trial. Raw times are stored; statistics are properties."""
 
     precision: str
     batch_size: Annotated[int, Fact("0 if the precision was not tried at any")]
@@ -92,7 +92,7 @@ class Measurement:
 
     @property
     def throughput(self) -> float | None:
-        """Return samples per second of the median step; None if it did not run."""
+        """Return samples per second, from the median step; None if it did not run."""
         median = self.step_median_seconds
         return self.samples_per_step / median if median and self.status == OK else None
 
@@ -104,14 +104,14 @@ class Measurement:
 
     @property
     def fraction_of_peak(self) -> float | None:
-        """Return the achieved rate as a share of the datasheet's; None above 1, where one of them is wrong."""
+        """Return the achieved rate as a fraction of the datasheet's; None above 1, because one of them is wrong."""
         share = self.tflops / self.peak_tflops if self.tflops is not None and self.peak_tflops else None
         return share if share is None or share <= 1 else None
 
 
 @record
 class Numerics:
-    """How far one precision is from the reference, and whether that is safe."""
+    """Numerical error of one precision against the reference, and whether it is acceptable."""
 
     precision: str
     reference: Annotated[str, Fact('"fp64", or "fp32" if the workload is too large for it')]
@@ -126,14 +126,14 @@ class Numerics:
 
     @property
     def relative_error(self) -> float | None:
-        """Return the worse of the errors of outputs and gradients."""
+        """Return the larger error of outputs and gradients."""
         errors = [error for error in (self.output_error, self.gradient_error) if error is not None]
         return max(errors, default=None)
 
 
 @record
 class Ceiling:
-    """The rate that a large matrix product reaches on this device in one precision."""
+    """The rate of a large matrix product on this device in one precision."""
 
     precision: str
     measured_tflops: float | None = None
@@ -141,7 +141,7 @@ class Ceiling:
 
 @record
 class Bandwidth:
-    """The rate of the device's memory, measured by a large copy (bytes read plus bytes written)."""
+    """Device memory bandwidth, measured by a large copy (bytes read plus bytes written)."""
 
     measured_gb_s: float | None = None
     datasheet_gb_s: float | None = None
@@ -149,7 +149,7 @@ class Bandwidth:
 
 @record
 class Transfer:
-    """Host to device, one way of doing it."""
+    """One way of copying from host to device."""
 
     pinned: bool
     non_blocking: bool
@@ -159,7 +159,7 @@ class Transfer:
 
 @record
 class Loading:
-    """How a DataLoader of the user's does with one number of workers."""
+    """Throughput of the user's DataLoader with one number of workers."""
 
     workers: int
     samples_per_second: float
@@ -168,7 +168,7 @@ class Loading:
 
 @record
 class TunedDevice:
-    """What was tuned: with the versions, the fingerprint of a profile."""
+    """The tuned device and versions: the fingerprint of a profile."""
 
     kind: Annotated[str, Fact('"cuda", "cpu" or "mps"')]
     index: int = 0
@@ -199,13 +199,13 @@ class TunedWorkload:
 
     @property
     def dataset_bytes(self) -> int | None:
-        """Return the size of the whole data set as it comes from the host."""
+        """Return the size of the whole data set in host memory."""
         return None if self.sample_bytes is None or self.dataset_size is None else self.sample_bytes * self.dataset_size
 
 
 @record
 class RunnerUp:
-    """A configuration that lost, and why."""
+    """A rejected configuration, and why."""
 
     precision: str
     batch_size: int
@@ -215,7 +215,7 @@ class RunnerUp:
 
 @record
 class Recommendation:
-    """What to run with, and the reasons."""
+    """The recommended configuration, with reasons."""
 
     precision: str
     batch_size: int
@@ -233,7 +233,7 @@ class Recommendation:
 
     @property
     def speedup(self) -> float | None:
-        """Return how many times the throughput of the baseline; None if there is none, or it is the same."""
+        """Return the speedup over the baseline; None without a baseline, or if it is the same configuration."""
         baseline = self.baseline
         if baseline is None or not baseline.throughput:
             return None
@@ -254,7 +254,7 @@ class SettingTrial:
 
 @record
 class Tuning:
-    """The whole result of one run."""
+    """The result of one run."""
 
     device: TunedDevice
     workload: TunedWorkload

@@ -22,7 +22,7 @@ class CudaVersion(NamedTuple):
         """Return the version in "12.4", "12.4.127", "12" or "V12.4".
 
         Raises:
-            ValueError: the text holds no such version.
+            ValueError: the text contains no such version.
         """
         match = re.match(r"\s*[vV]?(\d{1,3})(?:\.(\d{1,3}))?(?![\w])", text)
         if match is None:
@@ -31,18 +31,18 @@ class CudaVersion(NamedTuple):
 
     @classmethod
     def from_number(cls, number: int) -> CudaVersion:
-        """Return the version that CUDA's APIs code as 1000 * major + 10 * minor (12040 is 12.4)."""
+        """Return the version that CUDA's APIs encode as 1000 * major + 10 * minor (12040 is 12.4)."""
         return cls(number // 1000, number % 1000 // 10)
 
     @classmethod
     def of_tag(cls, text: str) -> CudaVersion | None:
-        """Return the version in the name of PyTorch's build variant: 13.0 of "cu130"; None for another name."""
+        """Return the version in the name of a PyTorch build variant: 13.0 for "cu130"; None for another name."""
         match = re.match(r"cu(\d{1,2})(\d)(?!\d)", text)
         return cls(int(match[1]), int(match[2])) if match else None
 
     @property
     def tag(self) -> str:
-        """The name of PyTorch's build variant for this version: "cu124"."""
+        """The name of the PyTorch build variant for this version: "cu124"."""
         return f"cu{self.major}{self.minor}"
 
     def __str__(self) -> str:
@@ -50,13 +50,13 @@ class CudaVersion(NamedTuple):
 
 
 class DriverVersion(NamedTuple):
-    """A version of the NVIDIA driver, such as 535.129.03."""
+    """An NVIDIA driver version, such as 535.129.03."""
 
     parts: tuple[int, ...]
 
     @classmethod
     def parse(cls, text: str) -> DriverVersion:
-        """Return the version in "535.129.03" or "535". Raises ValueError: the text holds no such version."""
+        """Return the version in "535.129.03" or "535". Raises ValueError: the text contains no such version."""
         match = re.fullmatch(r"\s*[rR]?(\d{2,4}(?:\.\d{1,4}){0,3})\s*", text)
         if match is None:
             raise ValueError(f"not a driver version: {text!r}")
@@ -64,7 +64,7 @@ class DriverVersion(NamedTuple):
 
     @property
     def branch(self) -> str:
-        """The release branch that the driver belongs to: "R535"."""
+        """The driver's release branch: "R535"."""
         return f"R{self.parts[0]}"
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class ComputeCapability(NamedTuple):
 
     @property
     def sm(self) -> str:
-        """The name of the architecture that machine code is built for: "sm_86"."""
+        """The architecture name for machine code: "sm_86"."""
         return f"sm_{self.major}{self.minor}"
 
     def __str__(self) -> str:
@@ -104,42 +104,42 @@ class ComputeCapability(NamedTuple):
 class PackageVersion:
     """A package version, such as 2.13.0+cu130, compared by PEP 440.
 
-    A text that is not a PEP 440 version ("2.5.1-py3.12_cuda12.4", "nightly") is kept and compares by the numbers that
-    it starts with: after the version of those numbers alone, before every other version if it starts with none.
+    A text that is not a PEP 440 version ("2.5.1-py3.12_cuda12.4", "nightly") is kept and compares by its leading
+    numbers: after the version with only these numbers, and before every other version if there are none.
     """
 
     text: str
 
     @property
     def release(self) -> tuple[int, ...]:
-        """The release numbers: (2, 13, 0) of "2.13.0+cu130"; () if the text starts with none."""
-        if re.fullmatch(r"[0-9]{1,18}(?:\.[0-9]{1,18}){0,9}", self.text):  # the library packaging takes 5 ms to import
+        """The release numbers: (2, 13, 0) for "2.13.0+cu130"; () without leading numbers."""
+        if re.fullmatch(r"[0-9]{1,18}(?:\.[0-9]{1,18}){0,9}", self.text):  # importing packaging takes 5 ms
             return tuple(map(int, self.text.split(".")))
         version = _parsed(self.text)
         return version.release if version is not None else ()
 
     @property
     def public(self) -> str:
-        """The version without its local part: "2.13.0" of "2.13.0+cu130"."""
+        """The version without its local part: "2.13.0" for "2.13.0+cu130"."""
         version = _valid(self.text)
         return version.public if version is not None else self.text.partition("+")[0]
 
     @property
     def local(self) -> str:
-        """The local part: "cu130" of "2.13.0+cu130"; "" if there is none."""
+        """The local part: "cu130" for "2.13.0+cu130"; "" without one."""
         version = _valid(self.text) if "+" in self.text else None
         return (version.local or "") if version is not None else self.text.partition("+")[2]
 
     @property
     def minor_release(self) -> str:
-        """The release up to its second number: "2.13" of "2.13.0+cu130"."""
+        """The release up to its second number: "2.13" for "2.13.0+cu130"."""
         return ".".join(str(part) for part in self.release[:2])
 
     def agrees_with(self, other: PackageVersion) -> bool:
-        """Return whether both may name one version, because one only says less: "2.13" and "2.13.0+cu130".
+        """Return whether both may be the same version, one in a shorter form: "2.13" and "2.13.0+cu130".
 
-        The release is compared number by number. What only one of them has (further numbers, "rc1", "+cu130") is
-        left out by the other.
+        The release is compared number by number. Parts that only one of them has (further numbers, "rc1", "+cu130")
+        are ignored.
         """
         mine, others = _parsed(self.text), _parsed(other.text)
         if mine is None or others is None:
@@ -168,7 +168,7 @@ class PackageVersion:
 
 @lru_cache(maxsize=4096)
 def _valid(text: str) -> Version | None:
-    """Return the version if the text is one by PEP 440. The library is imported here: `--help` does without it."""
+    """Return the version if the text is valid by PEP 440. The import is here because `--help` does not need it."""
     from packaging.version import Version
 
     try:
@@ -178,11 +178,11 @@ def _valid(text: str) -> Version | None:
 
 
 def _parsed(text: str) -> Version | None:
-    """Return the version, if need be of the numbers alone that the text starts with; None if it starts with none."""
+    """Return the version, otherwise that of the leading numbers; None without them."""
     match = re.match(r"\s*[vV]?(\d{1,18}(?:\.\d{1,18}){0,9})", text)
     return _valid(text) or (_valid(match[1]) if match else None)
 
 
 def _suffix(version: Version) -> str:
-    """Return what follows the release numbers: "rc1", ".dev20250101"; "" for a final release."""
+    """Return the part after the release numbers: "rc1", ".dev20250101"; "" for a final release."""
     return version.public.removeprefix(version.base_version)

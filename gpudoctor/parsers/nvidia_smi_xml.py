@@ -102,7 +102,7 @@ def _device(index: int, gpu: Element) -> Device:
         processes=_processes(gpu),
         throttle_reasons=_event_reasons(gpu),
         ecc_uncorrected_volatile=_uncorrected_errors(gpu),
-        mig_uuids=() if mig is False or (mig and instances == "None") else None,  # the log tells no UUIDs
+        mig_uuids=() if mig is False or (mig and instances == "None") else None,  # the log has no UUIDs
         fabric_state=FABRIC_STATES.get(cleaned(gpu.findtext("fabric/state", "")).lower()),
         **known,
     )

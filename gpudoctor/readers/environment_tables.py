@@ -170,9 +170,9 @@ def _jax(text: Text, lines: Sequence[str]) -> Facts:
     system = re.search(r"uname_result\(system='(Linux|Windows|Darwin)'", text.flat)
     machine = re.search(r"uname_result\([^()]{0,400}machine='(\w{3,20})'", text.flat)
     python = next(filter(None, map(_JAX_PYTHON.match, lines)), None)
-    told = values.environment_facts(
+    facts = values.environment_facts(
         {"python": python[1] if python else None},
         devices=values.named_gpus([f"{info[2]}x {info[1]}"]) if info else (),
         system=System(os=system[1].lower(), machine=machine[1] if machine else None) if system else None,
     )
-    return joined(package_facts([package(match[1], match[2]) for match in rows]), told)
+    return joined(package_facts([package(match[1], match[2]) for match in rows]), facts)

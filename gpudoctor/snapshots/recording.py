@@ -1,4 +1,4 @@
-"""Record what the probes were told, masked, so that the report of a bug becomes a test; and replay it.
+"""Record the raw answers to the probes, masked, so that a bug report becomes a test; and replay them.
 
 A recording is a folder: `recording.json` (when, the environment variables, the answers), `files/` (the raw files that
 were read) and `commands/` (the raw standard output of the commands that were run). Edit them to make another machine.

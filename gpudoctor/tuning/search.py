@@ -114,8 +114,8 @@ class Known:
         return self.usable[-1].batch_size if self.usable else 0
 
     @property
-    def tells_memory(self) -> bool:
-        """Return whether memory is measured, and what there is of it known."""
+    def measures_memory(self) -> bool:
+        """Return whether memory is measured and its limit is known."""
         return bool(self.memory) and self.limits.memory_bytes is not None
 
     @cached_property
@@ -124,7 +124,7 @@ class Known:
 
         A failure of what was proved to fit makes the proof void: another process may have taken memory since.
         """
-        if not self.tells_memory or not self.memory.shows_slope:
+        if not self.measures_memory or not self.memory.shows_slope:
             return self.largest if self.failed else None
         proved = self.memory.largest_proved(self.limits.memory_bytes or 0)
         proved = min(proved, MOST_TIMES_MEASURED * self.largest, self.limits.largest_batch or proved)
@@ -213,7 +213,7 @@ def climb(known: Known) -> int | None:
             return beyond
         between = [rung for rung in rungs(known.reachable) if rung > known.largest]
         return between[len(between) // 2] if between else None
-    points, growth = known.times.points, STEP if known.tells_memory else DOUBLING
+    points, growth = known.times.points, STEP if known.measures_memory else DOUBLING
     if growth == STEP and len(points) > 1 and gain_per_doubling(points[-2], points[-1]) > LEAP_GAIN:
         growth = LEAP
     return known.largest * growth if known.largest * growth < known.reachable else _top(known)

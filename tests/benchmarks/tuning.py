@@ -112,7 +112,7 @@ def _rates(scenario: Scenario, precision: str) -> Iterator[tuple[int, float]]:
 def gpudoctor_run(scenario: Scenario, noise: float, repeat: int) -> Run | None:
     """Return what the whole search over all precisions recommends; None where that is nothing."""
     device = SimulatedDevice(scenario, noise, repeat)
-    limits = Limits(memory_bytes=scenario.memory_bytes if scenario.tells_memory else None)
+    limits = Limits(memory_bytes=scenario.memory_bytes if scenario.measures_memory else None)
     numerics = [device.compare(precision) for precision in scenario.precisions]
     results = [search(device, precision, limits, lambda _: None) for precision in scenario.precisions]
     advice = recommend(device, results, numerics, limits)

@@ -76,7 +76,7 @@ def test_a_refusal_counts_without_any_device() -> None:
 
 
 @pytest.mark.parametrize("gpu", [GTX_1080, GTX_1660], ids=["slow fp16", "faulty fp16"])
-def test_fp16_is_not_advised_where_it_is_slow_or_faulty(gpu: tuple[str, str]) -> None:
+def test_fp16_is_not_advised_if_it_is_slow_or_faulty(gpu: tuple[str, str]) -> None:
     (finding,) = run_check(CHECK, torch_runtime=working(gpu)).findings
     assert finding.fixes == (Fix("use-float32"), Fix("save-memory-with-float16"))
 

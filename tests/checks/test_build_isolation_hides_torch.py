@@ -57,7 +57,7 @@ def test_finding_and_commands() -> None:
     assert len(finding.remedies) == 2
 
 
-def test_pytorch_is_installed_first_where_it_is_not_known_to_be_there() -> None:
+def test_pytorch_is_installed_first_if_it_is_not_known_to_be_there() -> None:
     (finding,) = run_check("build-isolation-hides-torch", symptoms=said(UV)).findings
     assert finding.subject == "causal-conv1d"
     assert "after PyTorch is installed" in finding.remedies[0].summary
@@ -71,7 +71,7 @@ def test_not_applicable(symptoms: tuple[Symptom, ...] | None) -> None:
 
 
 @pytest.mark.parametrize("first", ["setuptools", "wheel", "packaging", "ninja", "torch", "torchvision", "pip", "-U"])
-def test_what_a_command_installs_besides_is_not_what_is_built(first: str) -> None:
+def test_what_a_command_installs_in_addition_is_not_what_is_built(first: str) -> None:
     command = Symptom(
         kind="pip-install-command", text="x", names={"arguments": f"{first} https://x/y flash-attn. gsplat"}
     )

@@ -28,7 +28,7 @@ def test_severity(capability: str, severity: Severity | None) -> None:
     assert [finding.severity for finding in findings] == ([] if severity is None else [severity])
 
 
-def test_a_report_that_tells_of_no_pytorch_is_no_warning() -> None:
+def test_a_report_without_pytorch_is_no_warning() -> None:
     """An nvidia-smi of an old GPU alone is of a machine that may need no PyTorch."""
     (finding,) = run_check("compute-capability-unsupported", devices=(device("3.0"),)).findings
     assert finding.severity is Severity.INFO
@@ -54,7 +54,7 @@ def test_equal_devices_are_one_finding() -> None:
     assert len(run_check("compute-capability-unsupported", devices=(device("7.0"), device("7.0"))).findings) == 1
 
 
-def test_the_product_tells_it_where_the_driver_does_not() -> None:
+def test_the_product_shows_it_if_the_driver_does_not() -> None:
     (finding,) = run_check("compute-capability-unsupported", devices=(device(None, "Tesla V100-SXM2-16GB"),)).findings
     assert [evidence.fact for evidence in finding.evidence] == ["devices[0].name"]
 

@@ -103,7 +103,7 @@ def test_cdi_that_is_found_or_unknown(devices: tuple[str, ...] | None) -> None:
     assert findings("container-engine-cannot-give-gpu", setup, engine=engine) == []
 
 
-def test_what_the_engine_lacks_is_told_once() -> None:
+def test_what_the_engine_lacks_is_reported_once() -> None:
     other = replace(SERVICE, name="infer", service="infer", runtime="nvidia")
     finding = only("container-engine-cannot-give-gpu", replace(SERVICE, runtime="nvidia"), other)
     assert finding.summary.endswith("(and so the service infer)")

@@ -141,7 +141,7 @@ def test_a_condition_that_is_cut_off() -> None:
     assert finding.summary == "The image requires a newer driver than its host has: the host's driver is 535.129.03"
 
 
-def test_in_a_container_cuda_version_tells_the_major() -> None:
+def test_in_a_container_cuda_version_shows_the_major() -> None:
     def outcome(version: str, engine: str) -> Outcome:
         environment = Environment(variables={"CUDA_VERSION": version})
         system = System(container=engine)

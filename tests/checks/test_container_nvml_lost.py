@@ -104,13 +104,13 @@ def test_words_of_a_report(driver: Driver | None) -> None:
         pytest.param(None, "outside a container", id="not told where"),
     ],
 )
-def test_the_host_is_thought_of_where_nothing_tells(container: Container | None, last: str) -> None:
+def test_the_host_is_considered_if_nothing_shows_the_place(container: Container | None, last: str) -> None:
     driver = Driver(nvml_error="Failed to initialize NVML: Unknown Error")
     (finding,) = run_check("container-nvml-lost", driver=driver, container=container).findings
     assert last in finding.remedies[-1].summary
 
 
-def test_selinux_where_only_the_command_tells_of_a_container() -> None:
+def test_selinux_if_only_the_command_shows_a_container() -> None:
     driver = Driver(nvml_error="Failed to initialize NVML: Insufficient Permissions")
     container = Container(engine="podman", gpus_requested=True)
     result = run_check("container-nvml-lost", driver=driver, container=container)

@@ -102,7 +102,7 @@ def test_with_an_engine_elsewhere_nobody_knows() -> None:
     assert only("container-setup-without-gpu", CUDA, engine=engine, devices=()).severity is Severity.WARNING
 
 
-def test_where_another_service_of_the_image_has_it() -> None:
+def test_if_another_service_of_the_image_has_it() -> None:
     prepare = replace(SERVICE, name="prepare", service="prepare")
     finding = only("container-setup-without-gpu", replace(SERVICE, gpu_requests=ALL), prepare, devices=GPUS)
     assert (finding.subject, finding.severity) == ("service prepare", Severity.INFO)
@@ -113,7 +113,7 @@ def test_a_service_and_its_container_are_one_finding() -> None:
     assert only("container-setup-without-gpu", SERVICE, container, devices=GPUS).subject == "service train"
 
 
-def test_the_container_was_not_created_anew() -> None:
+def test_the_container_was_not_created_again() -> None:
     container = replace(CUDA, name="shop-train-1", service="train")
     finding = only(
         "container-setup-without-gpu", replace(SERVICE, gpu_requests=ALL, image="new"), container, devices=GPUS

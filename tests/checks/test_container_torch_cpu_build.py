@@ -58,7 +58,7 @@ def test_one_image_is_one_finding_the_gravest() -> None:
     assert (finding.subject, finding.severity) == ("container train", Severity.ERROR)
 
 
-def test_what_is_found_in_an_image_stays_where_the_machine_has_no_torch() -> None:
+def test_what_is_found_in_an_image_stays_if_the_machine_has_no_torch() -> None:
     torch = Torch(installed=False)
     setup = replace(WITH_GPU, torch=CPU_TORCH)
     assert only("container-torch-cpu-build", setup, torch=torch, devices=GPUS).subject == "container train"

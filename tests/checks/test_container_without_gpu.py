@@ -123,7 +123,7 @@ PLAIN = Container(engine="docker", image="pytorch/pytorch:2.6.0-cuda12.4-cudnn9-
         pytest.param("nvidia-container-cli: device error: 3: unknown device: unknown", id="a GPU that is not there"),
     ],
 )
-def test_a_message_is_enough_even_where_the_host_works(text: str) -> None:
+def test_a_message_is_enough_even_if_the_host_works(text: str) -> None:
     host = {"driver": Driver(cuda_init_code=0), "devices": (Device(nvml_index=0),)}
     (finding,) = run_check("container-without-gpu", symptoms=told(text), **host).findings
     assert finding.severity is Severity.ERROR
@@ -145,7 +145,7 @@ def test_a_command_without_the_gpu(runtime: TorchRuntime | None, text: str, fact
     assert finding.facts == (fact, "container.gpus_requested")
 
 
-def test_compose_is_told_of_its_reservation_first() -> None:
+def test_the_compose_reservation_comes_first() -> None:
     container = Container(engine="docker", compose=True)
     result = run_check("container-without-gpu", container=container, torch_runtime=NO_DRIVER, symptoms=told(FOUND_NONE))
     remedy = result.findings[0].remedies[0]

@@ -54,5 +54,5 @@ def test_a_device_newer_than_the_driver(capability: tuple[int, int], driver: tup
     assert result.outcome is outcome
 
 
-def test_a_report_that_tells_each_fact_once() -> None:
+def test_a_report_that_shows_each_fact_once() -> None:
     assert run_check("contradictory-report", contradictions=()).outcome is Outcome.SKIPPED

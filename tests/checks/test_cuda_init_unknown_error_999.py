@@ -64,7 +64,7 @@ def test_the_message_of_pytorch_is_enough() -> None:
     assert finding.facts == ("torch_runtime.availability_error",)
 
 
-def test_a_container_is_mended_on_its_host() -> None:
+def test_a_container_is_fixed_on_its_host() -> None:
     system = System(os="linux", container="docker")
     finding = run_check("cuda-init-unknown-error-999", driver=Driver(cuda_init_code=999), system=system).findings[0]
     assert finding.remedies[0].commands[0] == "sudo nvidia-modprobe -u -c=0"

@@ -185,7 +185,7 @@ def test_a_library_that_another_check_is_for(facts: dict[str, Any]) -> None:
     assert run_check("cuda-libs-conflict", symptoms=(MISSING,), **facts).findings == ()
 
 
-def test_wheels_of_two_cuda_versions_are_named_where_a_symbol_is_missing() -> None:
+def test_wheels_of_two_cuda_versions_are_named_if_a_symbol_is_missing() -> None:
     message = Symptom(kind="cuda-symbol-missing", text="x", names={"symbol": "ncclCommRegister"})
     torch = Torch(installed=True, version=PackageVersion("2.2.0+cu121"), build="cuda", cuda_version=CudaVersion(12, 1))
     packages = tuple(

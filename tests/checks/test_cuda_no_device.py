@@ -17,7 +17,7 @@ DRIVER = Driver(version=DriverVersion.parse("550.54.14"))
         pytest.param({"driver": Driver(cuda_init_code=100), "devices": (Device(nvml_index=0),)}, id="live"),
     ],
 )
-def test_beside_a_gpu_it_is_an_error(sections: dict[str, object]) -> None:
+def test_next_to_a_gpu_it_is_an_error(sections: dict[str, object]) -> None:
     (finding,) = run_check("cuda-no-device", **sections).findings
     assert "nvidia-smi -L" in finding.remedies[0].commands
 

@@ -178,7 +178,7 @@ def test_the_message_that_names_versions_comes_first() -> None:
         pytest.param("2.4.0+cu121", "'ctranslate2>=4.5.0'", id="PyTorch needs 9"),
     ],
 )
-def test_cudnn_8_is_installed_where_pytorch_needs_it_too(torch: str, command: str) -> None:
+def test_cudnn_8_is_installed_if_pytorch_needs_it_too(torch: str, command: str) -> None:
     installed = Torch(
         installed=True, version=PackageVersion(torch), build="cuda", cuda_version=CudaVersion(12, 1), conda_build=""
     )

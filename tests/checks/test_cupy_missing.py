@@ -55,7 +55,7 @@ def test_without_a_gpu_there_is_nothing_to_install() -> None:
     assert (finding.severity, finding.remedies) == (Severity.INFO, ())
 
 
-def test_the_import_alone_tells() -> None:
+def test_the_import_alone_shows() -> None:
     runtime = CupyRuntime(import_error="ModuleNotFoundError: No module named 'cupy'")
     (finding,) = run_check("cupy-missing", cupy_runtime=runtime).findings
     assert finding.facts == ("cupy_runtime.import_error",)

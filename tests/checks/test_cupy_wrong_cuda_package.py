@@ -236,7 +236,7 @@ def test_a_distribution_known_by_its_name_alone(nvcc: str, outcome: Outcome) -> 
         pytest.param("12.8", "12.7", Outcome.PASSED, id="minor versions are compatible"),
     ],
 )
-def test_libraries_of_a_newer_cuda_beside_cupy(local: str, offered: str, outcome: Outcome) -> None:
+def test_libraries_of_a_newer_cuda_next_to_cupy(local: str, offered: str, outcome: Outcome) -> None:
     runtime = CupyRuntime(
         import_error="",
         build_cuda_version=CudaVersion(12, 9),

@@ -252,7 +252,7 @@ def test_the_order_of_causes_is_that_in_which_to_act() -> None:
     ]
 
 
-def test_a_cause_is_told_once() -> None:
+def test_a_cause_is_reported_once() -> None:
     mounts = (Mounted(destination=f"/app/{name}", stale=(name,)) for name in "ab")
     assert judged(image(SAME, container=container(*mounts)))[1] == ["mount-shadows-copy"]
 

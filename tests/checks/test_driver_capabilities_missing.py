@@ -43,7 +43,7 @@ def test_no_libcuda(environment: Environment, state: str) -> None:
     assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in finding.remedies[0].commands[0]
 
 
-def test_the_variable_is_enough_where_nothing_else_is_known() -> None:
+def test_the_variable_is_enough_if_nothing_else_is_known() -> None:
     result = run_check("driver-capabilities-missing", system=DOCKER, environment=granted("utility,video"))
     assert result.findings[0].severity is Severity.ERROR
 

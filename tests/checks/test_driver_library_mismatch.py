@@ -17,7 +17,7 @@ MIXED = Driver(
 )
 
 
-def test_both_versions_are_named_and_a_reboot_mends_it() -> None:
+def test_both_versions_are_named_and_a_reboot_fixes_it() -> None:
     finding = run_check("driver-library-mismatch", driver=MIXED, system=LINUX).findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.summary == "The kernel module is from driver 535.183.01, but the libraries are from 535.216.01"
@@ -107,7 +107,7 @@ def test_a_message_alone(kind: str) -> None:
         pytest.param(True, Outcome.SKIPPED, id="PyTorch works"),
     ],
 )
-def test_versions_that_differ_beside_pytorch(available: bool, outcome: Outcome) -> None:
+def test_versions_that_differ_next_to_pytorch(available: bool, outcome: Outcome) -> None:
     driver = replace(MIXED, nvml_code=None, nvml_error=None)
     result = run_check("driver-library-mismatch", driver=driver, torch_runtime=TorchRuntime(available=available))
     assert result.outcome is outcome

@@ -111,7 +111,7 @@ def test_a_gpu_that_is_only_named_proves_no_driver() -> None:
     assert run_check("driver-missing", symptoms=symptoms, devices=seen).outcome is Outcome.PASSED
 
 
-def test_no_nvidia_smi_where_pytorch_computes_is_no_error() -> None:
+def test_no_nvidia_smi_if_pytorch_computes_is_no_error() -> None:
     symptoms = (Symptom(kind="nvidia-smi-not-found", text="nvidia-smi: command not found"),)
     result = run_check("driver-missing", symptoms=symptoms, torch_runtime=TorchRuntime(available=True))
     assert result.findings[0].severity is Severity.INFO

@@ -122,7 +122,7 @@ def test_a_message_of_the_kernel(kind: str, reason: str, word: str) -> None:
     assert word in str(finding.remedies)
 
 
-def test_every_usual_reason_is_answered_where_none_is_told() -> None:
+def test_every_usual_reason_is_answered_if_none_is_reported() -> None:
     symptoms = (Symptom(kind="nvml-driver-not-loaded", text="couldn't communicate with the NVIDIA driver"),)
     remedies = str(run_check("driver-not-loaded", symptoms=symptoms).findings[0].remedies)
     assert all(word in remedies for word in ("modprobe nvidia", "dkms", "nouveau", "Secure Boot", "Reinstall"))

@@ -222,7 +222,7 @@ def test_a_pasted_version_stands_for_the_default_build() -> None:
     assert "CUDA 12.1" in run_check("driver-too-old", **sections).findings[0].summary
 
 
-def test_a_program_whose_versions_are_not_told() -> None:
+def test_a_program_whose_versions_are_not_reported() -> None:
     symptoms = (Symptom(kind="cuda-insufficient-driver", text="CUDA driver version is insufficient", code="cuda-35"),)
     finding = run_check("driver-too-old", symptoms=symptoms).findings[0]
     assert finding.facts == ("symptoms[0].text",)

@@ -168,7 +168,7 @@ def test_an_undefined_symbol_names_the_extension(file: str, name: str, command: 
 @pytest.mark.parametrize(
     "file", ["/e/site-packages/torchvision/_C.so", "/e/torch/lib/libtorch_cuda.so", "/e/cupy/_core/core.so"]
 )
-def test_other_checks_tell_of_these(file: str) -> None:
+def test_other_checks_report_these(file: str) -> None:
     message = said("extension-undefined-symbol", file=file, symbol=SYMBOL)
     result = run_check("extension-abi-mismatch", symptoms=(message,))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "torch.installed is unknown")

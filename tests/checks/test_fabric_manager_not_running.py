@@ -61,7 +61,7 @@ def test_the_message_of_pytorch_is_enough() -> None:
     assert "error 802" in finding.summary
 
 
-def test_a_waiting_device_is_a_warning_where_cuda_works() -> None:
+def test_a_waiting_device_is_a_warning_if_cuda_works() -> None:
     driver = Driver(version=VERSION, cuda_init_code=0)
     result = run_check("fabric-manager-not-running", driver=driver, devices=(WAITING,))
     assert [finding.severity for finding in result.findings] == [Severity.WARNING]

@@ -99,7 +99,7 @@ def test_a_nan_loss_on_a_gtx_16_is_an_error() -> None:
     assert finding.fixes == WITHOUT_FP16
 
 
-def test_a_nan_loss_with_half_precision_is_a_warning_and_bf16_is_advised_where_it_is() -> None:
+def test_a_nan_loss_with_half_precision_is_a_warning_and_bf16_is_advised_if_it_is() -> None:
     symptoms = (said("loss-nan"), said("half-precision-in-use", "fp16"))
     finding = run_check(CHECK, symptoms=symptoms, devices=(Device(nvml_index=0, name="Tesla V100"),)).findings[0]
     assert (finding.severity, finding.certain) == (Severity.WARNING, False)

@@ -148,7 +148,7 @@ def test_unknown_is_no_pass(sections: dict[str, Any]) -> None:
     assert result.reason == "Xid errors and memory errors of the GPUs are unknown"
 
 
-def test_counters_answer_where_the_kernel_log_is_not_readable() -> None:
+def test_counters_answer_if_the_kernel_log_is_not_readable() -> None:
     assert check(device(), xids=None).outcome is Outcome.PASSED
 
 
@@ -188,7 +188,7 @@ def test_a_message_is_about_the_only_device(kind: str, lost: bool) -> None:
     assert finding.fixes == (Fix("reset-gpu", nvml_index=0, lost=lost),)
 
 
-def test_a_message_alone_tells_how_to_find_the_device() -> None:
+def test_a_message_alone_shows_how_to_find_the_device() -> None:
     told = (Symptom(kind="gpu-ecc-uncorrectable", text="uncorrectable ECC error encountered"),)
     (finding,) = run_check("gpu-hardware-xid-ecc", symptoms=told).findings
     assert finding.facts == ("symptoms[0].text",)
@@ -202,7 +202,7 @@ def test_an_xid_says_more_than_a_message() -> None:
     assert finding.facts == ("driver.xids[0]",)
 
 
-def test_a_gpu_whose_name_is_told_is_no_fault() -> None:
+def test_a_gpu_whose_name_is_reported_is_no_fault() -> None:
     told = (Symptom(kind="gpu-named-ampere", text="RTX 4090"),)
     assert run_check("gpu-hardware-xid-ecc", driver=Driver(xids=()), symptoms=told).outcome is Outcome.PASSED
 

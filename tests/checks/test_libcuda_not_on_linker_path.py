@@ -68,7 +68,7 @@ LOADER = Symptom(kind="libcuda-not-opened", text="x", names={"library": "libcuda
 WORKS = {"driver": Driver(version=DriverVersion.parse("550.54.14")), "devices": (Device(nvml_index=0),)}
 
 
-def test_a_loader_that_finds_none_beside_a_driver_that_answers() -> None:
+def test_a_loader_that_finds_none_next_to_a_driver_that_answers() -> None:
     (finding,) = run_check("libcuda-not-on-linker-path", symptoms=(LOADER,), **WORKS).findings
     assert finding.summary == "The loader finds no libcuda.so.1, although driver 550.54.14 works"
 
@@ -84,7 +84,7 @@ def test_a_loader_alone_proves_nothing(facts: dict[str, Any]) -> None:
     assert run_check("libcuda-not-on-linker-path", symptoms=(LOADER,), **facts).outcome is Outcome.SKIPPED
 
 
-def test_the_linker_in_wsl_is_told_the_folder_of_wsl() -> None:
+def test_the_linker_in_wsl_gets_the_folder_of_wsl() -> None:
     message = Symptom(kind="libcuda-not-linked", text="cannot find -lcuda", library="ld")
     (finding,) = run_check("libcuda-not-on-linker-path", symptoms=(message,), system=System(wsl=2)).findings
     assert finding.severity is Severity.ERROR

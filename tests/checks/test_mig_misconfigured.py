@@ -65,7 +65,7 @@ def test_addressed_the_wrong_way(value: str, driver: Driver, text: str) -> None:
     )
 
 
-def test_an_error_where_cuda_sees_nothing() -> None:
+def test_an_error_if_cuda_sees_nothing() -> None:
     driver = replace(R580, cuda_device_count=0)
     finding = run_check("mig-misconfigured", devices=(A100,), driver=driver, environment=visible("1")).findings[0]
     assert finding.severity is Severity.ERROR
@@ -159,7 +159,7 @@ def test_what_nvidia_smi_says(kind: str, command: str) -> None:
     assert command in [line for remedy in finding.remedies for line in remedy.commands]
 
 
-def test_no_mig_devices_where_the_devices_are_shown_counts_once() -> None:
+def test_no_mig_devices_if_the_devices_are_shown_counts_once() -> None:
     devices = (Device(nvml_index=0, mig_enabled=True, mig_uuids=()),)
     finding = only_finding(symptoms=(Symptom(kind="mig-no-devices", text="No MIG devices found"),), devices=devices)
     assert finding.facts == ("devices[0].mig_enabled", "devices[0].mig_uuids")

@@ -51,7 +51,7 @@ def test_cuda_is_asked_for_on_a_mac() -> None:
     assert "torch.device('mps')" in finding.remedies[0].summary
 
 
-def test_a_mac_that_the_report_names_counts_where_the_system_is_unknown() -> None:
+def test_a_mac_that_the_report_names_counts_if_the_system_is_unknown() -> None:
     named = Symptom(kind="apple-mac-named", text="MacBook")
     assert run_check("mps-issues", symptoms=(NO_CUDA, named)).outcome is Outcome.FOUND
     linux = run_check("mps-issues", symptoms=(NO_CUDA, named), system=System(os="linux"))

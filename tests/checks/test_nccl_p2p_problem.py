@@ -73,7 +73,7 @@ def test_a_failure_that_nccl_reports(kind: str, command: str) -> None:
     assert command in [line for remedy in finding.remedies for line in remedy.commands]
 
 
-def test_acs_and_the_iommu_are_named_where_a_job_hangs() -> None:
+def test_acs_and_the_iommu_are_named_if_a_job_hangs() -> None:
     (finding,) = run_check("nccl-p2p-problem", symptoms=(message("nccl-hang"),)).findings
     assert any("iommu=pt" in remedy.summary and "(ACS)" in remedy.summary for remedy in finding.remedies)
 
@@ -92,12 +92,12 @@ def test_a_consequence_of_another_cause_passes(cause: Symptom) -> None:
     assert run_check("nccl-p2p-problem", devices=TWO, symptoms=symptoms).outcome is Outcome.PASSED
 
 
-def test_what_names_the_path_itself_counts_beside_another_error() -> None:
+def test_what_names_the_path_itself_counts_next_to_another_error() -> None:
     symptoms = (message("cuda-peer-access", code="cuda-217"), message("nccl-p2p-failed"))
     assert run_check("nccl-p2p-problem", symptoms=symptoms).outcome is Outcome.FOUND
 
 
-def test_a_gpu_whose_name_is_told_is_no_other_cause() -> None:
+def test_a_gpu_whose_name_is_reported_is_no_other_cause() -> None:
     symptoms = (message("gpu-named-ampere"), message("nccl-hang"))
     assert run_check("nccl-p2p-problem", symptoms=symptoms).outcome is Outcome.FOUND
 

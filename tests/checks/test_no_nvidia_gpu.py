@@ -140,7 +140,7 @@ def test_the_report_says_so() -> None:
     assert "CPU" in str(finding.remedies)
 
 
-def test_another_gpu_is_named_where_a_driver_is_missed() -> None:
+def test_another_gpu_is_named_if_a_driver_is_missed() -> None:
     finding = run_check("no-nvidia-gpu", symptoms=(MISSED, OTHER)).findings[0]
     assert "only Intel UHD Graphics 620" in finding.summary
 
@@ -177,7 +177,7 @@ def test_the_kernel_module_finds_one_that_it_cannot_take(kind: str) -> None:
     assert result.findings == ()
 
 
-def test_an_old_driver_beside_another_gpu_is_no_driver_at_all() -> None:
+def test_an_old_driver_next_to_another_gpu_is_no_driver_at_all() -> None:
     old = Symptom(kind="cuda-insufficient-driver", text="driver version is insufficient", code="cuda-35")
     (finding,) = run_check("no-nvidia-gpu", symptoms=(old, RADEON)).findings
     assert finding.summary.endswith("the report names only AMD")
@@ -191,7 +191,7 @@ def test_an_old_driver_beside_another_gpu_is_no_driver_at_all() -> None:
         pytest.param(CUDA, True, Outcome.PASSED, id="CUDA works"),
     ],
 )
-def test_another_gpu_counts_where_one_is_missed(torch: Torch, available: bool, outcome: Outcome) -> None:
+def test_another_gpu_counts_if_one_is_missed(torch: Torch, available: bool, outcome: Outcome) -> None:
     runtime = TorchRuntime(available=available)
     result = run_check("no-nvidia-gpu", symptoms=(RADEON,), torch=torch, torch_runtime=runtime)
     assert result.outcome is outcome

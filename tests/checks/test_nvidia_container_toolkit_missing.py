@@ -92,7 +92,7 @@ def test_skipped(sections: dict[str, object], reason: str) -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
 
-def test_devices_count_where_the_bus_is_unknown() -> None:
+def test_devices_count_if_the_bus_is_unknown() -> None:
     result = run_check(
         "nvidia-container-toolkit-missing",
         container=DOCKER,
@@ -211,7 +211,7 @@ def test_libcuda_alone_that_is_missing_on_the_host_is_another_cause() -> None:
     assert result.findings == ()
 
 
-def test_libcuda_that_is_missing_where_nothing_is_known_of_the_host() -> None:
+def test_libcuda_that_is_missing_if_nothing_is_known_of_the_host() -> None:
     (finding,) = run_check("nvidia-container-toolkit-missing", symptoms=NO_LIBCUDA).findings
     assert finding.severity is Severity.ERROR
     assert "libcuda.so.1" in finding.summary

@@ -25,7 +25,7 @@ def test_no_device_is_left() -> None:
     assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580"
 
 
-def test_beside_a_gpu_that_works_it_is_a_warning() -> None:
+def test_next_to_a_gpu_that_works_it_is_a_warning() -> None:
     system, devices = linux(ADA, PASCAL), (LISTED_ADA,)
     result = run_check("open-kernel-module-unsupported-gpu", driver=OPEN, system=system, devices=devices)
     assert [finding.severity for finding in result.findings] == [Severity.WARNING]

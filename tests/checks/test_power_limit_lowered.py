@@ -31,7 +31,7 @@ def test_it_is_advice_with_the_command_for_the_default() -> None:
 
 
 @pytest.mark.parametrize("system", [System(os="linux", user_is_root=True), System(os="windows")])
-def test_no_sudo_where_it_is_not_needed(system: System) -> None:
+def test_no_sudo_if_it_is_not_needed(system: System) -> None:
     (finding,) = run_check("power-limit-lowered", devices=(device(250.0, 350.0),), system=system).findings
     assert finding.remedies[0].commands[0] == "nvidia-smi -i 2 -pl 350"
 

@@ -96,13 +96,13 @@ def test_command_of_uv() -> None:
     assert finding.remedies[0].commands[1].startswith("uv pip install --python .venv/bin/python --index-url ")
 
 
-def test_no_command_where_no_python_has_a_wheel() -> None:
+def test_no_command_if_no_python_has_a_wheel() -> None:
     system = System(os="linux", machine="ppc64le")
     (finding,) = run_check("python-version-no-wheel", python=python("3.12.3"), system=system, torch=ABSENT).findings
     assert finding.remedies[0].commands == ()
 
 
-def test_advice_where_nothing_asks_for_pytorch() -> None:
+def test_advice_if_nothing_asks_for_pytorch() -> None:
     result = run_check(
         "python-version-no-wheel", python=python("3.19.0"), system=X86, project=Project(requirements=()), torch=ABSENT
     )

@@ -123,7 +123,7 @@ def test_a_lower_severity_of_the_cause_lets_nobody_pass() -> None:
         ("profile", "gpudoctor tune"),
     ],
 )
-def test_what_software_can_mend_has_its_command(text: str, command: str) -> None:
+def test_what_software_can_fix_has_its_command(text: str, command: str) -> None:
     (finding,) = unmet(text)
     assert any(command in line for remedy in finding.remedies for line in remedy.commands)
 

@@ -90,7 +90,7 @@ def test_a_report_that_names_an_nvidia_gpu() -> None:
         pytest.param("Radeon RX 6800", False, Outcome.PASSED, id="a card of AMD"),
     ],
 )
-def test_a_graphics_part_of_a_processor_beside_the_nvidia_gpu(name: str, *, available: bool, outcome: Outcome) -> None:
+def test_a_graphics_part_of_a_processor_next_to_the_nvidia_gpu(name: str, *, available: bool, outcome: Outcome) -> None:
     system = System(
         os="linux",
         pci_gpus=(

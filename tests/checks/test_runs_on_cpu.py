@@ -62,7 +62,7 @@ def test_windows_gets_commands_of_windows() -> None:
 
 
 @pytest.mark.parametrize("symptoms", [(OLLAMA,), (LLAMA,), (DEVICE,)])
-def test_where_cuda_cannot_be_the_way_is_another(symptoms: tuple[Symptom, ...]) -> None:
+def test_if_cuda_cannot_be_the_way_is_another(symptoms: tuple[Symptom, ...]) -> None:
     result = checked(*symptoms, said("amd-gpu-named", "Radeon RX 580"))
     assert "CUDA" not in commands(result).upper().replace("CUDA.IS_AVAILABLE", "")
     assert len(result.findings[0].remedies) == 1
@@ -75,7 +75,7 @@ def test_words_of_a_person_are_a_guess() -> None:
     assert checked(told).outcome is Outcome.SKIPPED
 
 
-def test_where_pytorch_sees_the_gpu_its_program_chooses() -> None:
+def test_if_pytorch_sees_the_gpu_its_program_chooses() -> None:
     assert checked(DEVICE, torch_runtime=TorchRuntime(available=False)).outcome is Outcome.FOUND
     about = said("about-comfyui")
     assert checked(DEVICE, about, torch_runtime=TorchRuntime(available=True)).outcome is Outcome.SKIPPED

@@ -62,7 +62,7 @@ def test_words_alone_are_a_warning(text: str) -> None:
     assert [finding.severity for finding in run(text).findings] == [Severity.WARNING]
 
 
-def test_the_commands_build_anew_and_replace_the_container() -> None:
+def test_the_commands_build_again_and_replace_the_container() -> None:
     commands = run("the container still runs the old code").findings[0].remedies[0].commands
     assert commands[:3] == (
         "docker compose config --services",

@@ -35,7 +35,7 @@ def test_outcome(runtime: TorchRuntime, outcome: Outcome, reason: str) -> None:
     assert (result.outcome, result.reason) == (outcome, reason)
 
 
-def test_the_gain_and_both_errors_measured_are_told() -> None:
+def test_the_gain_and_both_errors_measured_are_reported() -> None:
     (finding,) = run_check(CHECK, torch_runtime=working(GTX_1080, L4, L4)).findings
     assert finding.severity is Severity.INFO
     assert "2 x NVIDIA L4 (compute capability 8.9)" in finding.summary

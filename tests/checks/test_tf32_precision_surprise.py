@@ -120,7 +120,7 @@ def test_an_old_release_in_which_it_was_switched_off_passes() -> None:
         (None, "torch_runtime.precision_results is unknown"),
     ],
 )
-def test_what_cannot_be_told_is_skipped(runtime: TorchRuntime | None, reason: str) -> None:
+def test_what_cannot_be_determined_is_skipped(runtime: TorchRuntime | None, reason: str) -> None:
     result = run_check(CHECK, torch_runtime=runtime)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 
@@ -139,7 +139,7 @@ def test_results_that_differ_make_the_default_of_an_old_release_a_warning() -> N
     assert (advice.severity, finding.severity) == (Severity.INFO, Severity.WARNING)
 
 
-def test_a_newer_release_is_found_where_the_report_speaks_of_tf32() -> None:
+def test_a_newer_release_is_found_if_the_report_speaks_of_tf32() -> None:
     named = said("gpu-named-ampere", "RTX 3090")
     spoken = said("tf32-mentioned", "TF32")
     (finding,) = run_check(CHECK, symptoms=(DIFFERS, named, spoken)).findings

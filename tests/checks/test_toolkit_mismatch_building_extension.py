@@ -120,7 +120,7 @@ def test_without_toolkit_and_message_nothing_is_known() -> None:
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, "toolkit.nvcc_version is unknown")
 
 
-def test_a_build_without_a_gpu_is_told_that_of_the_machine() -> None:
+def test_a_build_without_a_gpu_gets_the_architecture_of_the_machine() -> None:
     message = Symptom(kind="toolkit-no-device-to-build-for", text="x", library="torch")
     devices = (Device(nvml_index=0, compute_capability=ComputeCapability(8, 9)),)
     (finding,) = run_check("toolkit-mismatch-building-extension", symptoms=(message,), devices=devices).findings

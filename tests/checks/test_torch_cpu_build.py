@@ -88,7 +88,7 @@ def test_outcome(sections: dict[str, Any], outcome: Outcome) -> None:
         ),
     ],
 )
-def test_the_import_alone_tells_the_build(runtime: TorchRuntime) -> None:
+def test_the_import_alone_shows_the_build(runtime: TorchRuntime) -> None:
     result = run_check("torch-cpu-build", torch_runtime=runtime, devices=(L4,))
     assert result.outcome is Outcome.FOUND
 

@@ -112,7 +112,7 @@ def test_an_unknown_module_is_never_taken_for_a_package() -> None:
     assert "nowhere" not in " ".join(commands("ModuleNotFoundError: No module named 'nowhere'"))
 
 
-def test_the_library_path_is_blamed_only_where_it_is_set() -> None:
+def test_the_library_path_is_blamed_only_if_it_is_set() -> None:
     error = "ImportError: libtorch_cuda.so: undefined symbol: cublasLtGetEnvironmentMode"
     assert commands(error, Environment(variables={"LD_LIBRARY_PATH": "/usr/local/cuda/lib64"}))[0] == (
         "unset LD_LIBRARY_PATH"

@@ -253,7 +253,7 @@ def test_a_release_of_which_one_build_fails_failed_in_that_build() -> None:
     assert "torch==1.10.1+cu111" in finding.remedies[0].commands[0]
 
 
-def test_ptx_is_of_no_use_where_pytorch_complains() -> None:
+def test_ptx_is_of_no_use_if_pytorch_complains() -> None:
     torch = build("1.12.1", "11.3", ("sm_37", "sm_86", "compute_37"))
     sections = {"torch": torch, "devices": (device("12.0"),)}
     said = TorchRuntime(warnings=("X with CUDA capability sm_120 is not compatible with the current PyTorch install",))

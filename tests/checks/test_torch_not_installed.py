@@ -52,7 +52,7 @@ def test_summary_names_environment_and_requirement() -> None:
     )
 
 
-def test_the_import_alone_tells() -> None:
+def test_the_import_alone_shows() -> None:
     runtime = TorchRuntime(import_error="ModuleNotFoundError: No module named 'torch'")
     result = run_check("torch-not-installed", torch_runtime=runtime)
     assert result.outcome is Outcome.FOUND

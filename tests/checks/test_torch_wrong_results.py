@@ -64,7 +64,7 @@ def test_outcome(runtime: TorchRuntime, outcome: Outcome) -> None:
         (with_result(working(), "fp32", relative_error=None, error=OUT_OF_MEMORY), "the memory of cuda:0 is full"),
     ],
 )
-def test_what_cannot_be_told_is_skipped(runtime: TorchRuntime, reason: str) -> None:
+def test_what_cannot_be_determined_is_skipped(runtime: TorchRuntime, reason: str) -> None:
     result = run_check(CHECK, torch_runtime=runtime)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
 

@@ -181,7 +181,7 @@ def test_the_versions_say_more_than_the_message() -> None:
         pytest.param(None, "0.20.1", Outcome.PASSED, id="system unknown"),
     ],
 )
-def test_torchvision_of_pypi_beside_a_cpu_build(system: System | None, torchvision: str, outcome: Outcome) -> None:
+def test_torchvision_of_pypi_next_to_a_cpu_build(system: System | None, torchvision: str, outcome: Outcome) -> None:
     result = run_check("torchvision-mismatch", torch=CPU, python=installed(torchvision=torchvision), system=system)
     assert result.outcome is outcome
     if result.findings:

@@ -119,7 +119,7 @@ def test_passes(sections: dict[str, object]) -> None:
     assert run_check("wsl-driver-problem", system=WSL, torch=CUDA, **sections).outcome is Outcome.PASSED
 
 
-def test_it_is_advice_where_nothing_asks_for_cuda() -> None:
+def test_it_is_advice_if_nothing_asks_for_cuda() -> None:
     torch = Torch(installed=True, build="cpu")
     result = run_check(
         "wsl-driver-problem",
@@ -173,7 +173,7 @@ def told(kind: str, **names: str) -> Symptom:
         pytest.param((MISSED,), "finds no NVIDIA driver", "wsl --update", id="nothing more is told"),
     ],
 )
-def test_what_a_report_tells(symptoms: tuple[Symptom, ...], summary: str, command: str) -> None:
+def test_what_a_report_shows(symptoms: tuple[Symptom, ...], summary: str, command: str) -> None:
     finding = run_check("wsl-driver-problem", system=System(wsl=2), symptoms=symptoms).findings[0]
     assert finding.severity is Severity.ERROR
     assert summary in finding.summary
@@ -215,7 +215,7 @@ def test_windows_blocks_although_its_own_nvidia_smi_works() -> None:
     assert "blocked by the operating system" in result.findings[0].summary
 
 
-def test_a_copied_libcuda_is_no_problem_where_the_driver_answers() -> None:
+def test_a_copied_libcuda_is_no_problem_if_the_driver_answers() -> None:
     symptoms = (told("wsl-libcuda-no-link"),)
     devices = (Device(nvml_index=0, name="NVIDIA L4", memory_total_bytes=2**34),)
     assert run_check("wsl-driver-problem", system=System(wsl=2), symptoms=symptoms).outcome is Outcome.FOUND

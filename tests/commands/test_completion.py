@@ -80,7 +80,7 @@ def test_the_source_for_a_shell(shell: str, mark: str, environment: dict[str, st
         subprocess.run([shell, "--no-execute", "/dev/stdin"], input=source, text=True, check=True)
 
 
-def test_zsh_and_fish_show_the_problem_beside_the_id(environment: dict[str, str], tmp_path: Path) -> None:
+def test_zsh_and_fish_show_the_problem_next_to_the_id(environment: dict[str, str], tmp_path: Path) -> None:
     title = "PyTorch is built without CUDA, on a machine with an NVIDIA GPU."
     line = "gpudoctor explain torch-cpu"
     zsh = complete("zsh_complete", environment, tmp_path, COMP_WORDS=line, COMP_CWORD="2")

@@ -61,7 +61,7 @@ def assert_taken(line: str) -> None:
     COMMANDS[path].make_context(path, arguments)
 
 
-def test_the_commands_are_told_in_whole_sentences() -> None:
+def test_the_commands_are_described_in_whole_sentences() -> None:
     text = help_of("gpudoctor")
     assert "..." not in text.partition("Commands:")[2]
 

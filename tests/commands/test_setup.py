@@ -50,7 +50,7 @@ def test_every_setting_is_in_it_and_is_valid_once_uncommented(tmp_path: Path) ->
     ("file", "text"),
     [("gpudoctor.toml", "mine"), ("pyproject.toml", "[tool.gpudoctor]\n"), ("setup.cfg", "[gpudoctor]\ngpu = auto\n")],
 )
-def test_init_changes_nothing_where_a_configuration_is(file: str, text: str, tmp_path: Path) -> None:
+def test_init_changes_nothing_if_a_configuration_is(file: str, text: str, tmp_path: Path) -> None:
     (tmp_path / file).write_text(text)
     done = gpudoctor("init", folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

@@ -119,7 +119,7 @@ def test_libcuda_alone_is_missing(driver: Driver, fact: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["torch-no-driver", "libcuda-not-found", "cuda-no-device", "torch-no-gpus"])
-def test_a_program_that_fails_beside_an_nvidia_smi_that_works(kind: str) -> None:
+def test_a_program_that_fails_next_to_an_nvidia_smi_that_works(kind: str) -> None:
     failed = Symptom(kind=kind, text="failed", fact="symptoms[0].text")
     assert concluded(symptoms=(failed, SMI_WORKS)).smi_alone == ("symptoms[0].text", "symptoms[1].text")
 

@@ -48,7 +48,7 @@ def concluded(text: str) -> CpuUse:
 )
 def test_a_program_says_it(text: str, program: str) -> None:
     use = concluded(text)
-    assert (bool(use.fact), use.told, use.program) == (True, False, program)
+    assert (bool(use.fact), use.by_person, use.program) == (True, False, program)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_program_says_it(text: str, program: str) -> None:
 )
 def test_a_person_says_it(text: str) -> None:
     use = concluded(text)
-    assert (bool(use.fact), use.told) == (True, True)
+    assert (bool(use.fact), use.by_person) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_no_program_computes_on_the_cpu(text: str) -> None:
     assert concluded(text) == CpuUse()
 
 
-def test_where_pytorch_sees_the_gpu_its_programs_choose() -> None:
+def test_if_pytorch_sees_the_gpu_its_programs_choose() -> None:
     snapshot = read_texts([("report", b"Using device: cpu with transformers")])
     assert Facts(snapshot).get("cpu_use").program == "torch"
     seen = Snapshot(
@@ -157,7 +157,7 @@ def with_packages(text: str, **versions: str) -> CpuUse:
     return found
 
 
-def test_installed_packages_tell_the_build() -> None:
+def test_installed_packages_show_the_build() -> None:
     listed = "tf.config.list_physical_devices('GPU') returns []"
     assert with_packages(listed, tensorflow_cpu="2.15.0").cause == "tensorflow-no-gpu-build"
     assert with_packages(listed, tensorflow="2.15.0").cause == ""
@@ -199,7 +199,7 @@ def of_kinds(*kinds: str) -> CpuUse:
     ],
 )  # fmt: skip
 def test_each_message_of_a_program_is_enough(kind: str) -> None:
-    assert (bool(of_kinds(kind).fact), of_kinds(kind).told) == (True, False)
+    assert (bool(of_kinds(kind).fact), of_kinds(kind).by_person) == (True, False)
     as_chosen = kind in ("cpu-ultralytics", "cpu-device", "torch-on-cpu")
     assert bool(of_kinds(kind, "cpu-chosen").fact) is not as_chosen
 
@@ -223,7 +223,7 @@ def test_who_wants_a_gpu_did_not_choose_the_cpu(wanted: str) -> None:
     ],
 )  # fmt: skip
 def test_each_complaint_of_a_person_is_enough(complaint: str) -> None:
-    assert of_kinds("cpu-told", "nvidia-gpu-named", complaint).told
+    assert of_kinds("cpu-told", "nvidia-gpu-named", complaint).by_person
     assert not of_kinds("cpu-told", "nvidia-gpu-named").fact
 
 

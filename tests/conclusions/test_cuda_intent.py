@@ -56,7 +56,7 @@ def test_a_toolkit_counts_in_a_report_only() -> None:
     assert intent(toolkit=NVCC, origin=LIVE).fact == ""
 
 
-def test_the_indexes_of_cuda_and_rocm_are_told_apart() -> None:
+def test_the_indexes_of_cuda_and_rocm_are_distinguished() -> None:
     found = intent(said("pip-index", variant="nightly/rocm6.1"), said("pip-index", "symptoms[1].text", variant="cu121"))
     assert (found.rocm_index, found.rocm_fact, found.index, found.fact) == (
         *("rocm6.1", "symptoms[0].text"),

@@ -16,7 +16,7 @@ def test_a_function_gets_the_sections_that_its_parameters_name() -> None:
     assert facts.call(asks, torch=2)[2] == 2
 
 
-def test_an_unknown_section_is_a_record_without_facts_where_the_parameter_asks_for_one() -> None:
+def test_an_unknown_section_is_a_record_without_facts_if_the_parameter_asks_for_one() -> None:
     def asks(driver: Driver, devices: Devices, *, system: System, torch: Torch | None) -> tuple[object, ...]:
         return driver, devices, system, torch
 

@@ -46,7 +46,7 @@ def test_the_same_machine_fits() -> None:
         ({"cupy": Cupy(distributions=())}, {"cupy": "none"}),
     ],
 )
-def test_what_differs_is_told_with_its_value(sections: dict[str, object], expected: dict[str, str]) -> None:
+def test_what_differs_is_reported_with_its_value(sections: dict[str, object], expected: dict[str, str]) -> None:
     assert differing(FINGERPRINT, **sections) == expected
 
 
@@ -65,7 +65,7 @@ def test_what_is_not_known_is_no_difference(sections: dict[str, object], expecte
     assert differing(FINGERPRINT, **sections) == expected
 
 
-def test_nvml_tells_more_memory_than_pytorch_can_use() -> None:
+def test_nvml_shows_more_memory_than_pytorch_can_use() -> None:
     tuned = fingerprint_of(TunedDevice(kind="cuda", name="NVIDIA GeForce RTX 4090", memory_total_bytes=25_393_692_672))
     assert tuned.endswith("memory:23.6GiB")
     assert differing(tuned, devices=(device("NVIDIA GeForce RTX 4090", 23.99),)) == {}
@@ -75,13 +75,13 @@ def test_of_several_devices_the_tuned_one_counts() -> None:
     assert differing(devices=(device("NVIDIA L4", 22.5), device("NVIDIA H200", 140.4, index=1))) == {}
 
 
-def test_of_an_instance_of_mig_nvml_tells_the_whole_device() -> None:
+def test_of_an_instance_of_mig_nvml_shows_the_whole_device() -> None:
     tuned = "device:NVIDIA_A100-SXM4-40GB_MIG_1g.5gb,memory:4.8GiB"
     assert differing(tuned, devices=(device("NVIDIA A100-SXM4-40GB", 40.0),)) == {}
     assert differing(tuned, devices=(device("NVIDIA H200", 140.4),)) == {"device": "NVIDIA_H200"}
 
 
-def test_of_a_jetson_nvml_tells_a_longer_name() -> None:
+def test_of_a_jetson_nvml_shows_a_longer_name() -> None:
     assert differing("device:Orin", devices=(device("Orin (nvgpu)"),)) == {}
 
 
@@ -91,7 +91,7 @@ def test_devices_of_amd_are_not_known_here() -> None:
     assert differing(tuned, devices=(), torch=here) == {"device": None, "memory": None}
 
 
-def test_a_report_may_tell_a_version_without_its_build() -> None:
+def test_a_report_may_show_a_version_without_its_build() -> None:
     assert differing(torch=Torch(version=PackageVersion("2.13.0"))) == {}
     assert differing(torch=Torch(version=PackageVersion("2.13.1"))) == {"torch": "2.13.1"}
     assert differing(torch=Torch(version=PackageVersion("2.13.0+cpu"))) == {"torch": "2.13.0+cpu"}

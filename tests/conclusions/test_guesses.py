@@ -480,7 +480,7 @@ def test_the_order_of_words_does_not_matter(text: str) -> None:
     assert first_of(diagnosed(text)) == "driver-not-loaded"
 
 
-def test_the_more_telling_words_count() -> None:
+def test_the_more_specific_words_count() -> None:
     """Of a machine that slept the driver is said not to work, too."""
     assert first_of(diagnosed("nvidia driver not working after sleep until I reboot")) == "cuda-init-unknown-error-999"
 

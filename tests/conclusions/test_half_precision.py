@@ -44,7 +44,7 @@ def test_gpus_that_are_known_for_it() -> None:
 @pytest.mark.parametrize(
     "use", ["half-precision-in-use", "fp16-gradient-overflow", "amp-by-default", "amp-check-failed"]
 )
-def test_nan_where_half_precision_is_in_use(kind: str, use: str) -> None:
+def test_nan_if_half_precision_is_in_use(kind: str, use: str) -> None:
     found = half_precision(TorchRuntime(), (), said(kind, use))
     assert (found.nan, found.in_use, found.named) == (*said(kind, use), None)
 

@@ -77,7 +77,7 @@ def test_the_cuda_wheels_of_a_list_show_the_build(names: tuple[str, ...], build:
     assert concluded(facts)[0]["torch"].build == build
 
 
-def test_machine_code_tells_the_build() -> None:
+def test_machine_code_shows_the_build() -> None:
     assert concluded({"torch_runtime": TorchRuntime(architectures=("sm_70", "sm_80"))})[0]["torch"].build == "cuda"
 
 

@@ -14,6 +14,6 @@ def test_what_pytorch_lists_counts_before_nvml() -> None:
     assert found == (KnownGpu(name="NVIDIA L4", capability=ADA, fact="torch_runtime.device_capabilities[1]"),)
 
 
-def test_nvml_counts_where_pytorch_lists_none() -> None:
+def test_nvml_counts_if_pytorch_lists_none() -> None:
     assert known_gpus(TorchDevices(), Gpu(known=(BY_NVML,))) == (BY_NVML,)
     assert known_gpus(TorchDevices(), Gpu()) == ()

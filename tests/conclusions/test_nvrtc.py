@@ -42,7 +42,7 @@ def test_who_refuses() -> None:
     assert refused(None) is None
 
 
-def test_the_gpu_beside_the_error() -> None:
+def test_the_gpu_next_to_the_error() -> None:
     assert [gpu.capability for gpu in named_gpus((REFUSED, L4))] == [ComputeCapability(8, 9)]
     assert named_gpus((REFUSED,)) == ()
 

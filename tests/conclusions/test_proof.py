@@ -67,7 +67,7 @@ def test_cupy_is_proof_of_its_own() -> None:
     assert proof(replace(HEALTHY, **{**NO_TORCH, "cupy_runtime": failing})).sentences == ()
 
 
-def test_the_driver_is_proof_where_no_framework_is_installed() -> None:
+def test_the_driver_is_proof_if_no_framework_is_installed() -> None:
     alone = replace(HEALTHY, **NO_TORCH, **NO_CUPY)
     (sentence,) = proof(alone).sentences
     assert sentence.startswith("NVIDIA driver 580.95.05 works with 1 GPU (NVIDIA GeForce RTX 4090)")
@@ -75,7 +75,7 @@ def test_the_driver_is_proof_where_no_framework_is_installed() -> None:
     assert proof(replace(alone, driver=replace(alone.driver or Driver(), cuda_init_code=999))).sentences == ()
 
 
-def test_the_driver_is_no_proof_where_a_framework_gave_no_answer() -> None:
+def test_the_driver_is_no_proof_if_a_framework_gave_no_answer() -> None:
     snapshot = replace(HEALTHY, torch_runtime=None, **NO_CUPY)
     failed = ProbeReport(section="torch_runtime", state="failed", detail="killed by SIGSEGV")
     assert proof(replace(snapshot, reports=(failed,))).sentences == ()

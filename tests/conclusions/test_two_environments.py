@@ -66,7 +66,7 @@ OWN = Symptom(kind="python-of-its-own", text="python_embeded\\python.exe", fact=
         pytest.param((), "torch.version", "pip", (), id="no Python of its own"),
     ],
 )
-def test_a_program_with_its_own_python_beside_another_pytorch(
+def test_a_program_with_its_own_python_next_to_another_pytorch(
     symptoms: tuple[Symptom, ...], fact: str, where: str, facts: tuple[str, ...]
 ) -> None:
     differ = Contradiction(fact=fact, taken="2.9.0+cu128 (line 3)", other=f"2.9.0+cpu ({where} in report.txt)")

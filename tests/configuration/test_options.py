@@ -332,7 +332,7 @@ def test_without_anything_errors_fail(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("key", ["select", "ignore", "severity"])
 @pytest.mark.parametrize("plugins", [True, False])
-def test_a_check_that_is_not_there_is_named_wherever_it_stands(key: str, plugins: bool, tmp_path: Path) -> None:
+def test_an_unknown_check_is_named_in_each_place(key: str, plugins: bool, tmp_path: Path) -> None:
     value = '{"no-such-check" = "error"}' if key == "severity" else '["no-such-check"]'
     (tmp_path / "gpudoctor.toml").write_text(f"{key} = {value}\n")
     with pytest.raises(UsageError, match=f"line 1: {key}: no check or family is called 'no-such-check'"):

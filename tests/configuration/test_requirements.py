@@ -198,7 +198,7 @@ def test_a_gpu_that_is_hidden_does_not_count() -> None:
     assert met(machine("NVIDIA A100-SXM4-80GB", "Tesla T4", visible=["NVIDIA A100-SXM4-80GB"]), "bf16") == [True]
 
 
-def test_where_it_is_not_known_which_gpu_is_hidden_the_worst_is_assumed() -> None:
+def test_if_it_is_not_known_which_gpu_is_hidden_the_worst_is_assumed() -> None:
     devices = (gpu("NVIDIA A100-SXM4-80GB"), gpu("Tesla T4", 1))
     one_hidden = Snapshot(driver=Driver(cuda_device_count=1), devices=devices)
     assert met(one_hidden, "vram>=40GiB", "vram>=12GiB") == [False, True]
@@ -262,7 +262,7 @@ def test_an_emulated_precision_is_called_so() -> None:
     ],
 )
 @pytest.mark.parametrize("text", ["gpu>=1", "vram>=1GiB", "bf16"])
-def test_where_no_gpu_can_be_used_nothing_is_met(driver: Driver, why: str, text: str) -> None:
+def test_if_no_gpu_can_be_used_nothing_is_met(driver: Driver, why: str, text: str) -> None:
     listed_all_the_same = Snapshot(driver=driver, devices=(gpu("NVIDIA L4"),))
     assert found(listed_all_the_same, text) == why
 

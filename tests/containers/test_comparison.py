@@ -157,7 +157,7 @@ def test_a_file_of_the_same_size_and_another_kind_is_stale(context: BuildContext
         pytest.param({"/app/a.py": in_image("old")}, ("code/a.py",), (), id="copied old"),
     ],
 )
-def test_the_layer_tells_what_a_later_run_did(
+def test_the_layer_shows_what_a_later_run_did(
     context: BuildContext, layer: dict[str, ImageFile], stale: tuple[str, ...], later: tuple[str, ...]
 ) -> None:
     found = compare(context, RUN, {"/app/a.py": in_image("made", SOON)}, layer=layer)
@@ -207,7 +207,7 @@ def test_what_pip_leaves_behind_is_not_extra(context: BuildContext) -> None:
     assert compare(context, COPY, files, layer={path: in_image("x") for path in made}).extra == tuple(sorted(made))
 
 
-def test_in_a_new_checkout_times_do_not_tell_what_is_missing(context: BuildContext) -> None:
+def test_in_a_new_checkout_times_do_not_show_what_is_missing(context: BuildContext) -> None:
     found = compare(context, RUN, {})  # every file of the context is newer than the image
     assert (found.missing, bool(found.unknown)) == ((), True)
 
@@ -229,7 +229,7 @@ def test_what_did_not_change_since_the_copy_was_rewritten(context: BuildContext)
 @pytest.mark.parametrize(
     ("layer", "extra"), [({"/app/gone.py": in_image("x")}, ("/app/gone.py",)), ({}, ())], ids=["copied", "made"]
 )
-def test_what_no_copy_brings_is_extra_where_the_layer_has_it(
+def test_what_no_copy_brings_is_extra_if_the_layer_has_it(
     context: BuildContext, layer: dict[str, ImageFile], extra: tuple[str, ...]
 ) -> None:
     files = {"/app/a.py": in_image("new"), "/app/gone.py": in_image("x")}
@@ -274,7 +274,7 @@ def test_a_change_counts_if_it_is_after_the_instruction_and_the_last_build(
         pytest.param(STAGE, 1000, {"a": 1000, "b": 999}, None, "opaque", id="removed in the stage"),
     ],
 )
-def test_what_the_times_tell(
+def test_what_the_times_show(
     context: BuildContext, dockerfile: str, moment: float, mine: dict[str, float], there: float | None, told: str
 ) -> None:
     traced = copied(context, dockerfile)

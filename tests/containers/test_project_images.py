@@ -62,7 +62,7 @@ def removed_from_dockerfile(project: Path) -> None:
         pytest.param(removed_from_dockerfile, set(), {"a.txt"}, id="another place"),
     ],
 )
-def test_its_own_files_tell(
+def test_its_own_files_show(
     container: str, image: str, tmp_path: Path, change: Callable[[Path], None], stale: set[str], missing: set[str]
 ) -> None:
     project = tmp_path / image

@@ -225,7 +225,7 @@ def test_the_services_of_a_project_with_their_containers(
     assert found[1].service == "train"
 
 
-def test_without_an_engine_the_files_still_tell(
+def test_without_an_engine_the_files_still_show(
     engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unavailable(*_: Any) -> Any:
@@ -277,7 +277,7 @@ def test_every_way_to_fail_leaves_the_setups_unknown(
 
 
 @pytest.mark.parametrize("named", [{"image": "app:1"}, {"container": "shop-train-1"}, {"dockerfile": "Dockerfile"}])
-def test_where_something_is_named_the_project_is_not_read(
+def test_if_something_is_named_the_project_is_not_read(
     named: dict[str, str], engine: FakeEngine, tmp_path: Path
 ) -> None:
     (tmp_path / "compose.yaml").write_text("services: [")

@@ -191,7 +191,7 @@ def test_from_of_a_dockerfile(tmp_path: Path) -> None:
     assert (setup.name, setup.base) == ("Dockerfile", "nvidia/cuda:12.4.1-base-ubuntu24.04")
 
 
-def test_without_an_engine_the_files_still_tell(tmp_path: Path) -> None:
+def test_without_an_engine_the_files_still_show(tmp_path: Path) -> None:
     (tmp_path / "compose.yaml").write_text("services: {train: {image: nvidia/cuda:13.0.1-base, ipc: host}}\n")
     environ = {**os.environ, "DOCKER_HOST": "tcp://127.0.0.1:1"}
     found = from_json(Containers, look_at_setups({"directory": str(tmp_path)}, environ)["containers"])
@@ -217,7 +217,7 @@ def test_what_is_not_there(tmp_path: Path, arguments: dict[str, str], words: str
     assert words in look_at_setups({"directory": str(tmp_path), **arguments}, os.environ)["unavailable"]
 
 
-def test_where_there_is_nothing_to_look_at(tmp_path: Path) -> None:
+def test_if_there_is_nothing_to_look_at(tmp_path: Path) -> None:
     (tmp_path / "compose").mkdir()
     assert look_at_setups({"directory": "/"}, os.environ) == {}
 

@@ -143,7 +143,7 @@ def test_the_driver_of_a_distribution(distribution: str, version: str | None, pa
     assert packaged_driver(distribution, version) == (packaged and driver(packaged))
 
 
-def test_end_of_life_is_the_later_date_where_sources_disagree() -> None:
+def test_end_of_life_is_the_later_date_if_sources_disagree() -> None:
     assert end_of_life(driver("580.65.06")) == datetime.date(2028, 8, 31)
 
 

@@ -68,7 +68,7 @@ def test_by_pci_device_id(number: str, capability: str | None) -> None:
     assert capability_of(pci_device_id=number) == expected
 
 
-def test_the_pci_device_id_wins_and_the_name_helps_where_it_is_unknown() -> None:
+def test_the_pci_device_id_wins_and_the_name_helps_if_it_is_unknown() -> None:
     assert capability_of("NVIDIA GeForce RTX 3090", "2684") == ComputeCapability(8, 9)
     assert capability_of("Tesla V100-SXM2-16GB", "3EFF") == ComputeCapability(7, 0)
     assert capability_of() is None

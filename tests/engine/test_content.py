@@ -36,12 +36,12 @@ def proof(text: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("text", HEALTHY)
-def test_a_question_beside_working_output_is_no_complaint(text: str) -> None:
+def test_a_question_next_to_working_output_is_no_complaint(text: str) -> None:
     assert proof(text)
 
 
 @pytest.mark.parametrize("text", COMPLAINTS)
-def test_a_complaint_beside_working_output_is_one(text: str) -> None:
+def test_a_complaint_next_to_working_output_is_one(text: str) -> None:
     assert not proof(text)
 
 

@@ -134,7 +134,7 @@ def test_its_page_says_why_it_is_broken(site: Path) -> None:
     assert "The plugin acme (acme_checks) cannot be loaded: OSError: no licence" in page
 
 
-def test_a_crash_is_told_as_the_fault_of_the_plugin(site: Path) -> None:
+def test_a_crash_is_reported_as_the_fault_of_the_plugin(site: Path) -> None:
     install(site, "acme", "acme_checks", source(body="raise KeyError('x')"))
     (result,) = run_checks(named(load_checks(), "made-up"), SNAPSHOT).results
     assert (result.outcome, result.reason) == (

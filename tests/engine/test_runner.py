@@ -137,7 +137,7 @@ def test_a_check_that_passes_is_no_proof() -> None:
     assert (report.passed, report.verdict) == (("passes",), "unknown")
 
 
-def test_a_question_that_does_not_arise_is_told_from_one_without_an_answer() -> None:
+def test_a_question_that_does_not_arise_differs_from_one_without_an_answer() -> None:
     result = run_one(check(asks_nothing, "torch"), TORCH)
     assert (result.outcome, result.reason, result.applicable) == (Outcome.SKIPPED, "this is not WSL", False)
     assert run_one(check(needs, "torch"), TORCH).applicable is True
@@ -172,7 +172,7 @@ def others(torch: Torch) -> Iterator[Finding]:
     yield Finding(severity=Severity.ERROR, summary="something else")
 
 
-def test_a_cause_that_nobody_selected_is_shown_where_it_explains_a_finding() -> None:
+def test_a_cause_that_nobody_selected_is_shown_if_it_explains_a_finding() -> None:
     causes = (check(finds, "torch"), check(passes, "torch"), check(others, "torch"))
     report = run_checks((check(wants, "torch"),), TORCH, policy=Policy(selected=True, causes=causes))
     assert [(finding.check_id, finding.caused_by) for finding in report.findings] == [

@@ -165,7 +165,7 @@ def test_requests(request_: dict[str, Any], expected: GpuRequest) -> None:
     assert setup(DeviceRequests=[request_]).gpu_requests == (expected,)
 
 
-def test_podman_tells_nothing_of_its_cdi_devices() -> None:
+def test_podman_shows_nothing_of_its_cdi_devices() -> None:
     assert setup("podman").gpu_requests is None
 
 

@@ -99,7 +99,7 @@ def test_nothing_answered() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS[2:])
-def test_each_command_of_the_toolkit_tells_of_it(command: str) -> None:
+def test_each_command_of_the_toolkit_shows_it(command: str) -> None:
     assert parse_container(machine({}, command)).toolkit_installed is True
     question = asked("container", ProbeContext(environ={}, directory=Path()))
     assert command in question.arguments["which"]

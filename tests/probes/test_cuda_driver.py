@@ -239,7 +239,7 @@ def test_the_whole_answer(codes: dict[str, int | None], expected: Any, monkeypat
 
 
 @pytest.mark.parametrize("code", [1, None])
-def test_a_version_that_the_library_does_not_tell(code: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_the_library_does_not_show(code: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", lambda name: Library(cuDriverGetVersion=code, cuInit=3))
     monkeypatch.setattr(cuda_driver, "_loaded_path", lambda cuda: "/x/libcuda.so.1")
     found = cuda_driver.collect({})
@@ -252,7 +252,7 @@ MAPS = "1-2 r-xp 0 0 1 /lib/libc.so\n3-4 r-xp 0 0 2 /z/libcuda.so.1\n5-6 r-xp 0 
 @pytest.mark.parametrize(
     ("maps", "path"), [(MAPS, "/my driver/libcuda.so.550"), ("", "libcuda.so.1"), (None, "libcuda.so.1")]
 )
-def test_the_file_that_is_mapped_where_the_loader_does_not_tell(
+def test_the_file_that_is_mapped_if_the_loader_does_not_show(
     maps: str | None, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def open_maps(*_: Any, **__: Any) -> Any:

@@ -78,7 +78,7 @@ def test_twins(site: SitePackages, monkeypatch: pytest.MonkeyPatch, wheel: str, 
 
 
 @pytest.mark.parametrize("wheel", ["", "unknown", '"}, [', "11.x"])
-def test_twins_that_cannot_be_told_apart(site: SitePackages, monkeypatch: pytest.MonkeyPatch, wheel: str) -> None:
+def test_twins_that_cannot_be_distinguished(site: SitePackages, monkeypatch: pytest.MonkeyPatch, wheel: str) -> None:
     install(site, "cupy-cuda12x", "14.2.0", wheel)
     install(site, "cupy-cuda13x", "14.2.0", wheel)
     cupy = parse_cupy(site.collect(monkeypatch))
@@ -105,7 +105,7 @@ def test_conda(
 
 
 @pytest.mark.parametrize(("installer", "records"), [("pip", ["cupy-core-14.2.0-py312h_0"]), ("", [])])
-def test_a_build_from_source_beside_conda(
+def test_a_build_from_source_next_to_conda(
     site: SitePackages, monkeypatch: pytest.MonkeyPatch, installer: str, records: list[str]
 ) -> None:
     install(site, "cupy", "14.2.0", installer=installer)

@@ -102,7 +102,7 @@ def call_of(runtime: CupyRuntime, library: str) -> LibraryCall:
     return next(call for call in runtime.calls or () if call.library == library)
 
 
-def test_the_question_is_asked_in_a_process_started_anew(tmp_path: Path) -> None:
+def test_the_question_is_asked_in_a_process_started_again(tmp_path: Path) -> None:
     question = asked("cupy-runtime", ProbeContext(environ={}, directory=tmp_path))
     assert (question.name, question.worker, question.in_environment) == ("cupy-runtime", "cupy_runtime", True)
 

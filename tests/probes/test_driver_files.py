@@ -187,7 +187,7 @@ def test_unreadable_list_of_modules_is_unknown() -> None:
     assert (driver.module_loaded, driver.uvm_loaded, driver.nouveau_loaded) == (None, None, None)
 
 
-def test_version_by_sysfs_where_proc_has_none() -> None:
+def test_version_by_sysfs_if_proc_has_none() -> None:
     driver = parse_driver_files(machine(files={"/sys/module/nvidia/version": "535.129.03\n", "/proc/modules": MODULES}))
     assert (str(driver.module_version), driver.module_flavor) == ("535.129.03", None)
 

@@ -42,7 +42,7 @@ def test_a_device_that_gives_nothing_does_not_block(tmp_path: Path) -> None:
     assert read_kernel_log(str(pipe), []) == {"error": f"{pipe}: empty"}
 
 
-def test_commands_where_the_device_is_refused() -> None:
+def test_commands_if_the_device_is_refused() -> None:
     log = f"[    1.0] usb 1-1: new device\n[    2.0] {XID_79}"
     refused = command("dmesg: read kernel buffer failed: Operation not permitted", status=1)
     answer = read_kernel_log("/none", [["no-such-command"], refused, command(""), command(log)])

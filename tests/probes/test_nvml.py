@@ -464,7 +464,7 @@ def test_the_old_package_pynvml(driver_stand_in: Install, tmp_path: Path) -> Non
     assert device.processes == (DeviceProcess(pid=4000001, used_bytes=50),)
 
 
-def test_nvidia_smi_answers_where_nvml_does_not(ask: Any) -> None:
+def test_nvidia_smi_answers_if_nvml_does_not(ask: Any) -> None:
     facts = ask(nvml=Broken(), smi=NvidiaSmi(stdout=R590))
     driver = parse_nvml_driver(facts)
     assert [device.name for device in parse_devices(facts) or ()] == ["NVIDIA RTX 6000 Ada Generation"]
@@ -582,7 +582,7 @@ def test_a_sign_of_a_driver(sign: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("place", ["/usr/lib/wsl/lib/nvidia-smi", "/run/current-system/sw/bin/nvidia-smi"])
-def test_nvidia_smi_where_path_leaves_it_out(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvidia_smi_if_path_leaves_it_out(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
 
     def popen(command: list[str], **_: Any) -> str:

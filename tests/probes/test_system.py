@@ -98,7 +98,7 @@ def test_root() -> None:
     assert parse_system(machine()).user_is_root is None
 
 
-def test_os_release_of_the_vendor_where_etc_has_none() -> None:
+def test_os_release_of_the_vendor_if_etc_has_none() -> None:
     files = {"/etc/os-release": None, "/usr/lib/os-release": "ID=fedora\nVERSION_ID=41\n"}
     assert parse_system(machine(files=files)).distribution == "fedora"
 

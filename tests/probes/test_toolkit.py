@@ -88,7 +88,7 @@ def test_two_toolkits(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (str(toolkit.nvcc_version), toolkit.host_compiler_max) == ("11.8", 11)
 
 
-def test_nvcc_of_cuda_home_where_path_has_none(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvcc_of_cuda_home_if_path_has_none(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = add_toolkit(tree / "apps/[cuda]/12.6", "12.6", newest_gcc=14)
     toolkit = read(tree, monkeypatch, CUDA_PATH=str(root))
     assert (toolkit.nvcc_path, str(toolkit.nvcc_version)) == (f"{root}/bin/nvcc", "12.6")

@@ -261,7 +261,7 @@ def test_only_a_build_for_gpus_has_architectures(
     assert site.collect(monkeypatch)["torch"]["architectures"] == architectures
 
 
-def test_only_a_symbol_of_the_library_s_own_tells_the_abi(tmp_path: Path) -> None:
+def test_only_a_symbol_of_the_library_s_own_shows_the_abi(tmp_path: Path) -> None:
     """The words are in its constants too, right behind the table of symbols."""
     (tmp_path / "x.so").write_bytes(elf(symbols=["_ZN3c105ErrorD2Ev"], constants=OLD_ABI_SYMBOL.encode() + b"\0"))
     assert python_environment._cxx11_abi(str(tmp_path / "x.so")) is None

@@ -265,7 +265,7 @@ def test_products_on_the_cpu_are_within_the_bounds() -> None:
 
 
 @pytest.mark.environments
-def test_an_overflow_and_a_failing_device_are_told_apart() -> None:
+def test_an_overflow_and_a_failing_device_are_distinguished() -> None:
     script = (
         "import torch\n"
         "torch.randn = lambda *size, generator, dtype: torch.full(size, 3e4, dtype=dtype)\n"
@@ -488,7 +488,7 @@ def test_before_there_was_a_switch_tf32_is_an_error() -> None:
     assert answer["error"].startswith("AttributeError: 'object' object has no attribute 'allow_tf32'")
 
 
-def test_the_switch_is_left_alone_where_it_decides_nothing() -> None:
+def test_the_switch_is_left_alone_if_it_decides_nothing() -> None:
     torch = torch_stub()
     for device, precision in (("mps", "fp32"), ("cuda:0", "fp16")):
         worker._product(torch, device, precision, (Value(1.0), Value(1.0)))

@@ -121,6 +121,6 @@ def test_what_people_read_is_indented() -> None:
 
 
 @pytest.mark.parametrize("precision", ["bf16", "tf32"])
-def test_tf32_is_a_hint_beside_the_format(precision: str) -> None:
+def test_tf32_is_a_hint_next_to_the_format(precision: str) -> None:
     text = export(replace(PROFILE, precision=precision), "accelerate")
     assert ("# precision: tf32" in text) is (precision == "tf32")

@@ -58,7 +58,7 @@ def test_what_is_around_changes_nothing(around: str) -> None:
     assert facts_of(pasted) == facts_of(REPORT)
 
 
-def test_a_text_cut_off_anywhere_tells_nothing_else() -> None:
+def test_a_text_cut_off_anywhere_shows_nothing_else() -> None:
     for end in range(len(REPORT)):
         facts = facts_of(REPORT[:end])
         torch = facts.get("torch")

@@ -112,5 +112,5 @@ def test_the_cause_in_the_words_of_a_program(text: str, check: str, remedy: str)
         pytest.param("The server has not enough memory on the disk", "out-of-memory", id="no memory of a GPU"),
     ],
 )
-def test_words_beside_it_pass(text: str, check: str) -> None:
+def test_words_next_to_it_pass(text: str, check: str) -> None:
     assert check not in [finding.check_id for finding in findings(text)]

@@ -232,7 +232,7 @@ def test_what_is_around_changes_nothing(pasted: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_text_cut_off_anywhere_tells_less_and_nothing_else(layout: str) -> None:
+def test_a_text_cut_off_anywhere_shows_less_and_nothing_else(layout: str) -> None:
     text = LAYOUTS[layout]
     whole = facts_of(text)
     for end in range(len(text)):

@@ -51,7 +51,7 @@ def test_the_engine(text: str, engine: str) -> None:
         "a podium, and docking stations",
     ],
 )
-def test_other_words_tell_of_none(text: str) -> None:
+def test_other_words_show_none(text: str) -> None:
     assert container(text) is None
 
 

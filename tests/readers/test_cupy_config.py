@@ -120,7 +120,7 @@ def test_a_table_of_cupy_5_names_less() -> None:
     assert facts["cupy_runtime"].calls is None
 
 
-def test_a_table_of_rocm_tells_of_no_nvidia_gpu() -> None:
+def test_a_rocm_table_shows_no_nvidia_gpu() -> None:
     facts = read(clean_text(ROCM_9, "report"))
     assert facts["cupy"].platform == "rocm"
     assert "devices" not in facts
@@ -169,7 +169,7 @@ def test_wsl_is_seen_in_the_kernel() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "CUDA Driver Version: 12.4", "OS : Linux\nPython Version : 3.12", "CuPy Version"])
-def test_a_text_of_another_kind_tells_nothing(text: str) -> None:
+def test_a_text_of_another_kind_shows_nothing(text: str) -> None:
     assert read(clean_text(text, "report")) == {}
 
 
@@ -187,7 +187,7 @@ def test_a_table_cut_off_anywhere_is_read(end: int) -> None:
         ("11080", None),
     ],
 )
-def test_the_runtime_beside_that_of_cupy(value: str, local: CudaVersion | None) -> None:
+def test_the_runtime_next_to_that_of_cupy(value: str, local: CudaVersion | None) -> None:
     text = f"CuPy Version : 14.0.1\nCUDA Build Version : 12060\nCUDA Runtime Version : {value}\n"
     assert read(clean_text(text, "report.txt"))["cupy_runtime"].local_cuda_version == local
 

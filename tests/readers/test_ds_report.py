@@ -67,7 +67,7 @@ def test_no_nvcc_is_unknown() -> None:
     assert "toolkit" not in facts_of(text)
 
 
-def test_a_text_cut_off_anywhere_tells_nothing_else() -> None:
+def test_a_text_cut_off_anywhere_shows_nothing_else() -> None:
     whole = facts_of(REPORT)
     for end in range(len(REPORT)):
         facts = facts_of(REPORT[:end])

@@ -190,7 +190,7 @@ def test_jax() -> None:
 
 
 @pytest.mark.parametrize("report", [MMDET, DETECTRON2, ULTRALYTICS, LIGHTNING, JAX])
-def test_a_text_cut_off_anywhere_tells_nothing_else(report: str) -> None:
+def test_a_text_cut_off_anywhere_shows_nothing_else(report: str) -> None:
     whole = facts_of(report)
     for end in range(0, len(report), 3):
         facts = facts_of(report[:end])

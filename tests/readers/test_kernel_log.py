@@ -73,5 +73,5 @@ def test_what_people_write_of_it(told: str, numbers: list[int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", pasted.PIP_LIST, pasted.NVIDIA_SMI, "nvidia-smi works"])
-def test_another_text_tells_nothing(text: str) -> None:
+def test_another_text_shows_nothing(text: str) -> None:
     assert read(text) == {}

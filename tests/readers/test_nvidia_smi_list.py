@@ -74,7 +74,7 @@ def test_each_reason_in_a_column_of_its_own() -> None:
 @pytest.mark.parametrize(
     "text", ["", pasted.COLLECT_ENV, pasted.PIP_LIST, "name, value\nA10, 3", "GPU 0: NVIDIA RTX A4000", "uuid, name"]
 )
-def test_another_text_tells_nothing(text: str) -> None:
+def test_another_text_shows_nothing(text: str) -> None:
     assert read(text) == {}
 
 

@@ -156,7 +156,7 @@ def test_a_whole_list() -> None:
 
 
 @pytest.mark.parametrize("cut", range(0, len(WHOLE), 97))
-def test_a_list_cut_off_tells_nothing_else(cut: int) -> None:
+def test_a_list_cut_off_shows_nothing_else(cut: int) -> None:
     whole = device(HEAD + WHOLE)
     part = device(HEAD + WHOLE[:cut])
     told = {name: getattr(part, name) for name in ("name", "uuid", "pci_address", "memory_total_bytes", "compute_mode")}
@@ -213,7 +213,7 @@ def test_several_devices_and_lists() -> None:
 
 
 @pytest.mark.parametrize("text", ["", pasted.COLLECT_ENV, pasted.NVIDIA_SMI, "NVSMI LOG", "Fabric State: fine"])
-def test_another_text_tells_nothing(text: str) -> None:
+def test_another_text_shows_nothing(text: str) -> None:
     assert read(text) == {}
 
 

@@ -144,7 +144,7 @@ def test_a_broken_paste_reads_the_same(broken: str) -> None:
     assert found["driver"] == expected["driver"]
 
 
-def test_a_table_cut_off_tells_what_is_left() -> None:
+def test_a_table_cut_off_shows_what_is_left() -> None:
     facts = read(R550[: R550.index("|     430MiB")])
     assert facts["driver"].version == DriverVersion((550, 54, 15))
     assert (facts["devices"][0].name, facts["devices"][0].memory_total_bytes) == ("NVIDIA A100-SXM4-80GB", None)
@@ -201,7 +201,7 @@ def test_values_that_cannot_be_read(row: str, error: str) -> None:
     assert [found.error for found in read(table)["devices"]] == ["", error]
 
 
-def test_a_failure_beside_the_table_leaves_its_facts() -> None:
+def test_a_failure_next_to_the_table_leaves_its_facts() -> None:
     facts = read(R550 + "\n$ nvidia-smi\nFailed to initialize NVML: Unknown Error\n")
     assert len(facts["devices"]) == 2
     assert facts["driver"].nvml_code is None
@@ -220,7 +220,7 @@ def test_versions_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "nvidia-smi works", pasted.COLLECT_ENV, pasted.PIP_LIST])
-def test_another_text_tells_nothing(text: str) -> None:
+def test_another_text_shows_nothing(text: str) -> None:
     assert read(text) == {}
 
 

@@ -28,7 +28,7 @@ def read(raw: str) -> Facts:
         pytest.param(XML[: XML.index("<used>")], id="cut off"),
     ],
 )
-def test_what_it_tells(raw: str) -> None:
+def test_what_it_shows(raw: str) -> None:
     facts = read(raw)
     assert facts["driver"].version == DriverVersion((535, 183, 1))
     assert [(found.name, found.memory_total_bytes) for found in facts["devices"]] == [("NVIDIA A10", 23028 * MIB)]

@@ -67,7 +67,7 @@ def test_a_whole_list_without_torch() -> None:
         pytest.param("\n".join(WHOLE.splitlines()[:4]), id="short"),
     ],
 )
-def test_a_part_of_a_list_tells_nothing_of_what_it_leaves_out(text: str) -> None:
+def test_a_part_of_a_list_shows_nothing_of_what_it_leaves_out(text: str) -> None:
     found = facts(text)
     assert "cupy" not in found
     assert "torch" not in found or found["torch"].installed
@@ -141,7 +141,7 @@ def test_the_title_is_one_of_the_first_two_lines(text: str, wish: bool) -> None:
     assert ("project" in facts(text), "torch" in facts(text)) == (wish, not wish)
 
 
-def test_a_wheel_tells_python_system_and_version() -> None:
+def test_a_wheel_shows_python_system_and_version() -> None:
     found = facts("Collecting torch==2.3.1\n  Using cached torch-2.3.1-cp310-cp310-win_amd64.whl (159.8 MB)\n")
     assert (found["system"].os, found["python"].version) == ("windows", PackageVersion("3.10"))
     assert found["torch"].version == PackageVersion("2.3.1")

@@ -133,7 +133,7 @@ def test_the_system(text: str, expected: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.parametrize("text", ["fails on Windows 10 but not on Ubuntu 22.04", "both Ubuntu and Fedora"])
-def test_several_systems_tell_nothing(text: str) -> None:
+def test_several_systems_show_nothing(text: str) -> None:
     assert "system" not in facts(text)
 
 
@@ -193,7 +193,7 @@ def test_what_is_no_version_of_this_machine(text: str) -> None:
     assert not {"driver", "toolkit", "python", "torch"} & facts(text).keys()
 
 
-def test_a_paragraph_tells_what_its_sentences_state() -> None:
+def test_a_paragraph_shows_what_its_sentences_state() -> None:
     said = facts(
         "I have driver 452.39 on Windows 10 and a GTX 1660. I installed torch 2.1 cu121 with pip install torch==1.0.0 "
         "and it fails. Please help, should I try Ubuntu 22.04? A friend said driver 525.60 is at least required. "
@@ -205,7 +205,7 @@ def test_a_paragraph_tells_what_its_sentences_state() -> None:
     assert said["system"].os == "windows"
 
 
-def test_two_versions_of_one_thing_tell_nothing() -> None:
+def test_two_versions_of_one_thing_show_nothing() -> None:
     assert "driver" not in facts("driver version 470.57.02 before, driver version 535.54.03 now")
 
 
@@ -213,7 +213,7 @@ def test_the_cuda_version_of_the_driver_is_no_toolkit() -> None:
     assert "toolkit" not in facts("nvidia-smi\nCUDA Version: 12.8\n")
 
 
-def test_two_cards_called_titan_x_are_told_apart() -> None:
+def test_two_cards_called_titan_x_are_distinguished() -> None:
     (maxwell,) = read(clean_text("GPU: GeForce GTX TITAN X", "x"))["system"].pci_gpus
     (pascal,) = read(clean_text("GPU: TITAN X (Pascal)", "x"))["system"].pci_gpus
     assert str(capability_of(maxwell.name)) == "5.2"

@@ -19,7 +19,7 @@ from tests.own_checks import own_checks
 TOO_OLD = b"UserWarning: The NVIDIA driver on your system is too old (found version 11040). Please update"
 
 
-def test_a_text_says_where_each_fact_stands() -> None:
+def test_a_text_says_where_each_fact_is() -> None:
     snapshot = read_texts([("log.txt", TOO_OLD)])
     (report,) = [report for report in snapshot.reports if report.section == "driver"]
     assert (report.state, report.source, "cuda_version" in report.facts) == ("ok", "messages in log.txt", True)
@@ -67,7 +67,7 @@ def test_which_readers_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         assert bool(readers[name].read(clean_text("x", "x"))) is not bool(words)
 
 
-def test_what_no_text_tells_is_unknown() -> None:
+def test_what_no_text_shows_is_unknown() -> None:
     snapshot = read_texts([("log.txt", TOO_OLD)])
     report = snapshot.report("cupy")
     assert snapshot.cupy is None

@@ -121,7 +121,7 @@ def test_without_the_dashes() -> None:
 
 
 @pytest.mark.parametrize("report", [TRANSFORMERS, DIFFUSERS, LLAMA_FACTORY])
-def test_a_text_cut_off_anywhere_tells_nothing_else(report: str) -> None:
+def test_a_text_cut_off_anywhere_shows_nothing_else(report: str) -> None:
     whole = facts_of(report)
     for end in range(len(report)):
         facts = facts_of(report[:end])
@@ -144,7 +144,7 @@ def test_other_lists_hold_none() -> None:
 
 
 @pytest.mark.parametrize("first", ["Platform", "Python version", "PyTorch version (GPU?)", "`transformers` version"])
-def test_a_list_ends_where_the_next_one_repeats_it(first: str) -> None:
+def test_a_list_ends_if_the_next_one_repeats_it(first: str) -> None:
     item = {"Platform": "Linux-6.8.0-x86_64", "Python version": "3.11.4"}.get(first, "2.5.1")
     lists = list(
         environment_lists(clean_text(f"- {first}: {item}\n- GPU type: A\n- {first}: {item}\n- GPU type: B\n", "r"))

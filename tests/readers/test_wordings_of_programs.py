@@ -177,7 +177,7 @@ def test_the_cause_comes_first_with_its_fix(check: str, text: str, fix: str) -> 
     assert re.search(fix, json.dumps([to_json(remedy) for remedy in first.remedies]))
 
 
-def test_a_driver_that_ffmpeg_names_is_needed_where_the_library_is_there() -> None:
+def test_a_driver_that_ffmpeg_names_is_needed_if_the_library_is_there() -> None:
     text = "[hevc_nvenc @ 0x55aa] The minimum required Nvidia driver for nvenc is 520.56 or newer"
     assert causes(text)[0].check_id == "driver-too-old"
 

@@ -294,7 +294,7 @@ def test_a_project_notes_the_index(environment: Environment, install: str) -> No
 
 
 @pytest.mark.parametrize("option", ["--no-deps", "--find-links", "--extra-index-url"])
-def test_what_a_project_cannot_add_is_installed_beside_it(option: str) -> None:
+def test_what_a_project_cannot_add_is_installed_next_to_it(option: str) -> None:
     project = replace(UV_PROJECT, project="uv")
     assert project.install([option, "torch"]) == f"uv pip install {option} torch"
 

@@ -116,7 +116,7 @@ def test_the_right_one_alone_is_only_upgraded() -> None:
     assert install == "/v/bin/python -m pip install --upgrade 'cupy-cuda13x[ctk]'"
 
 
-def test_the_right_one_beside_another_goes_too_because_the_other_broke_it() -> None:
+def test_the_right_one_next_to_another_goes_too_because_the_other_broke_it() -> None:
     remove, install, _ = advise(cupy=installed("cupy-cuda12x", "cupy-cuda13x")).commands
     assert remove.endswith("uninstall -y cupy-cuda12x cupy-cuda13x")
     assert "--upgrade" not in install
@@ -162,7 +162,7 @@ def test_windows_quotes_the_extra() -> None:
         pytest.param(advise(system=System(os="darwin", machine="arm64")), "no CUDA wheels", id="macOS"),
     ],
 )
-def test_no_command_where_none_helps(remedy: Remedy, words: str) -> None:
+def test_no_command_if_none_helps(remedy: Remedy, words: str) -> None:
     assert remedy.commands == ()
     assert words in remedy.summary
     assert remedy.reference
@@ -193,7 +193,7 @@ def test_one_cuda_for_all_packages() -> None:
 @pytest.mark.parametrize(
     ("driver", "updates"), [("390.157", True), ("470.256.02", False), ("550.54.15", False), (None, False)]
 )
-def test_an_update_is_named_where_the_driver_is_what_is_too_old(driver: str | None, updates: bool) -> None:
+def test_an_update_is_named_if_the_driver_is_what_is_too_old(driver: str | None, updates: bool) -> None:
     """No CUDA compiles for Fermi and Blackwell together."""
     remedy = install_cupy(
         python=PYTHON,

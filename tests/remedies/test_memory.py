@@ -53,7 +53,7 @@ def test_a_device_of_mig_has_a_larger_instance() -> None:
         (KILLED, {"system": System(os="linux", wsl=2)}, ".wslconfig"),
     ],
 )
-def test_main_memory_is_added_where_it_is_limited(symptom: Symptom, sections: dict[str, object], words: str) -> None:
+def test_main_memory_is_added_if_it_is_limited(symptom: Symptom, sections: dict[str, object], words: str) -> None:
     (remedy,) = remedies("add-main-memory", symptom, **sections)
     assert words in remedy.summary
     (plain,) = remedies("add-main-memory", KILLED)

@@ -82,7 +82,7 @@ class TestUpdateDriver:
         assert "on the host" in remedy.summary
 
     @pytest.mark.parametrize("system", [WINDOWS, GENTOO, None])
-    def test_no_command_where_none_is_documented(self, system: System | None) -> None:
+    def test_no_command_if_none_is_documented(self, system: System | None) -> None:
         remedy = update_driver(system=system or System(), needed=None)
         assert remedy.commands == ()
         assert remedy.reference is not None
@@ -217,7 +217,7 @@ class TestContainers:
         )
 
     @pytest.mark.parametrize("system", [GENTOO, CONTAINER])
-    def test_no_command_where_none_is_documented(self, system: System | None) -> None:
+    def test_no_command_if_none_is_documented(self, system: System | None) -> None:
         remedy = made_one(Fix("install-container-toolkit"), system=system)
         assert remedy.commands == ()
         assert remedy.reference

@@ -6,7 +6,7 @@ def test_text_and_attributes_are_escaped_and_cleaned() -> None:
     assert document(made) == ('<!DOCTYPE html>\n<p title="&quot;&gt;<script&gt;\\ud800">a &lt; b &amp; "c"\\x1b</p>\n')
 
 
-def test_text_stands_where_it_was_given() -> None:
+def test_text_stays_in_its_place() -> None:
     items: list[Content] = ["one", element("b", "two"), "three"]
     assert document(element("p", items, None, ["four", element("i")], "", "five")).endswith(
         "<p>one<b>two</b>threefour<i></i>five</p>\n"

@@ -54,12 +54,12 @@ def test_an_error_is_a_failure_with_all_that_is_known() -> None:
 
 
 @pytest.mark.parametrize(("fail_on", "tag"), [("error", "system-out"), ("never", "system-out"), ("warning", "failure")])
-def test_a_warning_is_a_failure_where_it_ends_the_run_as_one(fail_on: str, tag: str) -> None:
+def test_a_warning_is_a_failure_if_it_ends_the_run_as_one(fail_on: str, tag: str) -> None:
     (child,) = case(reports.WARNING, "shm-too-small", fail_on)
     assert (child.tag, (child.text or "").partition("\n")[0]) == (tag, "warning: /dev/shm has 64.0 MiB")
 
 
-def test_an_error_is_a_failure_even_where_it_does_not_end_the_run() -> None:
+def test_an_error_is_a_failure_even_if_it_does_not_end_the_run() -> None:
     assert case(reports.ERROR, "driver-library-mismatch", "never").find("failure") is not None
 
 
@@ -109,7 +109,7 @@ def test_a_finding_of_no_registered_check_is_there_too() -> None:
     assert case(alone, "of-a-plugin").get("classname") == "gpudoctor"
 
 
-def test_the_suite_tells_its_time_and_its_machine() -> None:
+def test_the_suite_shows_its_time_and_its_machine() -> None:
     found = suite(replace(reports.ERROR, duration_s=1.23456))
     assert found.get("time") == "1.235"
     properties = {item.get("name"): item.get("value") for item in found.iter("property")}

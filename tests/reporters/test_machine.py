@@ -102,7 +102,7 @@ def test_the_gpus_of_a_machine() -> None:
     assert gpu_parts(Snapshot(devices=kinds)) == ["GPU 0", "GPU 1", "GPU 2", "GPU 3"]
 
 
-def test_one_device_is_a_line_and_several_are_a_table_where_it_fits() -> None:
+def test_one_device_is_a_line_and_several_are_a_table_if_it_fits() -> None:
     one = ["GPU 0: NVIDIA GeForce RTX 4090, compute capability 8.9, memory 1.5 of 24.0 GiB, 3 % busy, 41 °C"]
     assert device_lines(Snapshot(devices=(RTX_4090,)), 100) == one
     both = Snapshot(devices=(RTX_4090, H200))

@@ -125,7 +125,7 @@ def test_an_ignored_check_is_suppressed_with_its_reason() -> None:
     assert suppressed == {"shm-too-small": [reason]}
 
 
-def test_the_invocation_tells_how_the_run_ended() -> None:
+def test_the_invocation_shows_how_the_run_ended() -> None:
     (ended,) = rendered(reports.ERROR, exit_status=1)["invocations"]
     assert (ended["executionSuccessful"], ended["exitCode"]) == (True, 1)
     (failed,) = rendered(reports.UNKNOWN, exit_status=3)["invocations"]

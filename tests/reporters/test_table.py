@@ -153,7 +153,7 @@ def test_quiet_is_the_verdict_only() -> None:
 
 
 @pytest.mark.parametrize(("height", "times"), [(1, 2), (17, 2), (18, 1), (50, 1)])
-def test_the_verdict_comes_again_where_the_first_line_has_left_the_screen(height: int, times: int) -> None:
+def test_the_verdict_comes_again_if_the_first_line_has_left_the_screen(height: int, times: int) -> None:
     text = render(report(CPU_BUILD, PERSISTENCE, AMP, others=OTHERS), screen=Screen(height=height))
     assert text.count("1 error: torch-cpu-build\n") == times
     assert text.endswith("1 error: torch-cpu-build\n") is (times == 2)
@@ -396,7 +396,7 @@ def test_tabulate_is_imported_only_for_a_table_of_devices() -> None:
     assert answer.stdout == "False\n"
 
 
-def test_checks_that_do_not_apply_are_told_from_those_without_an_answer() -> None:
+def test_checks_that_do_not_apply_differ_from_those_without_an_answer() -> None:
     results = (
         *passed("a"),
         *skipped("devices: failed", "b"),
@@ -430,7 +430,7 @@ def test_a_driver_that_is_not_loaded_and_a_system_without_a_distribution() -> No
     assert last.startswith("Windows · Python 3.12.3 (conda) · driver 550.144.03, not loaded · ")
 
 
-def test_the_activated_environment_is_named_where_it_is_diagnosed() -> None:
+def test_the_activated_environment_is_named_if_it_is_diagnosed() -> None:
     python = Python(
         version=PackageVersion("3.12.3"), environment="venv", prefix="~/train", active_environment="~/train"
     )

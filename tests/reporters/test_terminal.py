@@ -77,7 +77,7 @@ def test_progress_shows_one_text_in_place_of_another(monkeypatch: pytest.MonkeyP
     assert last == r"batch 8\n" + "x" * 30, "one line, no wider than the terminal"
 
 
-def test_progress_is_silent_where_there_is_no_terminal() -> None:
+def test_progress_is_silent_if_there_is_no_terminal() -> None:
     stream = io.StringIO()
     with progress("Looking ...", stream) as show:
         show("batch 8")

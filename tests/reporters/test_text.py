@@ -82,7 +82,7 @@ def test_words_and_commands_are_not_broken(text: str, lines: list[str]) -> None:
     assert wrap(text, 10, "- ", "  ") == lines
 
 
-def test_lines_go_on_with_their_own_indent_unless_told() -> None:
+def test_lines_continue_with_their_own_indent_by_default() -> None:
     assert wrap("one two three", 8, "  ") == ["  one", "  two", "  three"]
 
 

@@ -85,14 +85,14 @@ def test_nothing_that_ran_is_no_picture(tuning: Tuning) -> None:
     assert "<svg" not in render(tuning)
 
 
-def test_tables_tell_a_screen_reader_what_a_cell_belongs_to() -> None:
+def test_tables_have_headers_for_screen_readers() -> None:
     page = Page(render(tunings.GPU))
     assert {header["scope"] for header in page.all("th")} == {"col", "row"}
     assert len(page.all("caption")) == len(page.all("table")) == 7
     assert page.all("html")[0]["lang"] == "en"
 
 
-def test_a_picture_tells_a_screen_reader_what_it_shows() -> None:
+def test_a_picture_has_a_text_for_screen_readers() -> None:
     throughput, memory = pictures(tunings.GPU)
     labels = (throughput.get("aria-labelledby") or "").split()
     assert labels == [throughput[0].get("id"), throughput[1].get("id")]

@@ -182,7 +182,7 @@ def test_the_narrowest_screen_gets_its_text_too(name: str) -> None:
     assert len(table(tunings.ALL[name], 1).splitlines()) > 3
 
 
-def test_a_table_is_shown_where_its_longest_line_fits() -> None:
+def test_a_table_is_shown_if_its_longest_line_fits() -> None:
     header = "\n        batch        step"
     narrowest = next(width for width in range(40, 120) if header in table(tunings.GPU, width))
     rows = table(tunings.GPU, narrowest).partition(header)[2].splitlines()[1:6]

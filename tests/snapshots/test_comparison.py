@@ -68,13 +68,13 @@ def test_a_variable_that_is_new() -> None:
     assert (change.fact, change.before, change.after) == ("environment.variables[CUDA_VISIBLE_DEVICES]", None, "0")
 
 
-def test_what_only_one_knows_is_told_apart() -> None:
+def test_facts_that_only_one_has_are_distinguished() -> None:
     comparison = compare(report(Snapshot()), report(Snapshot(torch_runtime=TorchRuntime(available=True))))
     assert comparison.one_sided == (Change(fact="torch_runtime.available", before=None, after=True),)
     assert not comparison.changes
 
 
-def test_a_list_that_only_one_has_looked_at_is_told_apart() -> None:
+def test_a_list_that_only_one_has_read_is_distinguished() -> None:
     looked, not_looked = report(packages("numpy")), report(Snapshot())
     fact = "python.packages[numpy].version"
     for before, after, change in (
@@ -97,7 +97,7 @@ def test_readings_of_the_moment_are_no_difference() -> None:
 @pytest.mark.parametrize(
     "key", ["nvml_index", "kind", "name", "path", "soname", "number", "precision", "library", "address"]
 )
-def test_members_of_a_list_are_named_by_what_tells_them_apart(key: str) -> None:
+def test_members_of_a_list_are_named_by_their_identity(key: str) -> None:
     assert _member_names([{key: "a", "other": 1}, {key: "b", "other": 1}]) == ["a", "b"]
     assert _member_names([{key: "a"}, {key: "a"}]) == ["0", "1"]
 

@@ -27,7 +27,7 @@ def test_every_group_is_used() -> None:
     assert not [name for name in GROUPS if f'"@{name}"' not in code and f'"{name}"' not in code]
 
 
-def test_the_symptoms_of_a_group_are_in_the_order_of_the_report_and_the_most_telling_in_its_own() -> None:
+def test_the_symptoms_of_a_group_are_in_the_order_of_the_report_and_the_most_specific_in_its_own() -> None:
     symptoms = tuple(Symptom(kind=kind, text="x") for kind in ("bnb-broken", "loss-nan", "bnb-binary-missing"))
     assert [symptom.kind for symptom in of_kind(symptoms, "@bitsandbytes-fails")] == [
         "bnb-broken",

@@ -27,7 +27,7 @@ def test_a_name_keeps_its_capitals() -> None:
     assert any("PIL" in found.values() for found in names)
 
 
-def test_where_capitals_count_they_do() -> None:
+def test_if_capitals_count_they_do() -> None:
     cased = [row for row in failure_messages() if CASED in row.pattern]
     assert cased
     assert all(left_of(row.pattern, lambda words: False) == row.pattern for row in cased)

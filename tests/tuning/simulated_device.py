@@ -130,7 +130,7 @@ class Scenario:
     thrash: float
     workspace: float
     spills: bool
-    tells_memory: bool
+    measures_memory: bool
     launch_seconds: float
     fixed_seconds: float
     sample_seconds: float
@@ -225,7 +225,7 @@ def _draw(rng: random.Random, seed: int, ranges: Ranges) -> Scenario:
         thrash=rng.choice((1.02, 1.02, 1.3)),
         workspace=memory * 0.08 if rng.random() < ranges.workspace_chance else 0.0,
         spills=rng.random() < ranges.spill_chance,
-        tells_memory=rng.random() >= ranges.silent_chance,
+        measures_memory=rng.random() >= ranges.silent_chance,
         launch_seconds=half * sample_seconds * launch_share,
         fixed_seconds=half * sample_seconds * (1 - launch_share),
         sample_seconds=sample_seconds,
@@ -289,7 +289,7 @@ PLAIN = Scenario(
     thrash=1.3,
     workspace=0.0,
     spills=False,
-    tells_memory=True,
+    measures_memory=True,
     launch_seconds=0.0,
     fixed_seconds=0.010,
     sample_seconds=0.001,
@@ -346,7 +346,7 @@ class SimulatedDevice:
         warmup = tuple(self._steps(trial, effort.warmup_steps, math.inf))
         held = scenario.held(precision, size)
         over = held > scenario.memory_bytes
-        tells = scenario.tells_memory
+        tells = scenario.measures_memory
         return replace(
             blank,
             step_seconds=tuple(self._steps(trial, effort.steps, effort.limit_seconds)),

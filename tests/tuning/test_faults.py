@@ -8,7 +8,7 @@ out of memory
                         test_worker_faults.py::test_out_of_memory_at_any_moment_is_an_outcome
                         test_local.py::test_out_of_memory_is_an_outcome_and_the_next_trial_runs
     in every wording    workers/test_failures.py::test_wordings_of_full_memory, ::test_types_of_full_memory,
-                        ::test_libraries_without_a_workspace_mean_memory_only_where_it_is_full
+                        ::test_libraries_without_a_workspace_mean_memory_only_if_it_is_full
     of torch itself     test_local_torch.py::test_memory_that_is_full_is_an_outcome
 a bug of the user's     test_a_bug_that_shows_only_at_a_large_batch_ends_the_search_above_it
                         test_local.py::test_a_bug_is_shown_with_its_traceback_and_never_taken_for_too_large
@@ -21,13 +21,13 @@ memory taken by others  test_memory_taken_in_mid_run_leaves_a_batch_that_still_f
                         test_figures.py::test_what_may_have_spoilt_a_measurement
 allocator that retries  test_an_allocator_that_retries_is_not_recommended
 noise of 5 %            test_noise_of_5_percent_leaves_the_choice
-noise of 20 %           test_noise_of_20_percent_is_told_or_refused
+noise of 20 %           test_noise_of_20_percent_is_reported_or_refused
                         test_search.py::test_noise_everywhere_still_gets_an_answer
 clocks 10 % lower       test_drifting_clocks, test_drift_between_two_precisions_does_not_decide
 a hang                  test_a_hang_is_a_bound_and_costs_no_recommendation
                         test_local.py::test_a_hang_is_killed_with_everything_that_it_started
 a batch larger than the data set
-                        test_a_data_set_bounds_the_batch_whether_it_is_told_or_not
+                        test_a_data_set_bounds_the_batch_whether_it_is_reported_or_not
                         test_local.py::test_a_batch_larger_than_the_data_set
 batch normalisation of one sample
                         test_batch_normalisation_of_one_sample_leaves_the_other_precisions
@@ -38,7 +38,7 @@ an error that sticks to the process
 an exception that holds tensors
                         workers/test_measuring.py::test_a_failure_leaves_nothing_of_the_trial_alive
 TF32 without effect     test_a_precision_whose_numbers_are_wrong_is_never_recommended
-                        workers/test_comparing_with_torch.py::test_a_tf32_switch_without_effect_is_told_by_the_error
+                        workers/test_comparing_with_torch.py::test_a_tf32_switch_without_effect_is_reported_by_the_error
 bf16 that is emulated   test_emulated_bf16_is_left_out
                         workers/test_describing.py::test_precisions_of_a_device
 fp16 that overflows     test_a_precision_whose_numbers_are_wrong_is_never_recommended
@@ -138,10 +138,10 @@ def share_of_best(scenario: Scenario, advice: Recommendation) -> float:
     return scenario.rate(advice.precision, advice.batch_size) / best
 
 
-@pytest.mark.parametrize("tells_memory", [True, False])
-def test_spilled_memory_is_not_recommended(tells_memory: bool) -> None:
+@pytest.mark.parametrize("measures_memory", [True, False])
+def test_spilled_memory_is_not_recommended(measures_memory: bool) -> None:
     """As on Windows: the driver claims three times the memory, no allocation fails, steps take ten times as long."""
-    spilling = replace(PLAIN, spills=True, tells_memory=tells_memory)
+    spilling = replace(PLAIN, spills=True, measures_memory=measures_memory)
 
     def spill(measured: Measurement) -> Measurement:
         spills = spilling.held("fp32", measured.batch_size) > spilling.memory_bytes
@@ -172,15 +172,15 @@ def test_a_batch_that_fails_between_two_that_run_is_not_recommended(scenario: Sc
     assert share_of_best(scenario, advice) > 0.95
 
 
-@pytest.mark.parametrize("tells_memory", [True, False])
+@pytest.mark.parametrize("measures_memory", [True, False])
 @pytest.mark.parametrize("trials", [2, 3, 4, 5, 6, 8])
-def test_memory_taken_in_mid_run_leaves_a_batch_that_still_fits(tells_memory: bool, trials: int) -> None:
+def test_memory_taken_in_mid_run_leaves_a_batch_that_still_fits(measures_memory: bool, trials: int) -> None:
     """After some trials another process takes three quarters of the memory: what ran before does not any more."""
 
     def take(measured: Measurement) -> Measurement:
         return failed(measured) if device.asked > trials and measured.batch_size > 200 else measured
 
-    device = Faulty(replace(PLAIN, tells_memory=tells_memory), take)
+    device = Faulty(replace(PLAIN, measures_memory=measures_memory), take)
     _, advice = tuned(device)
     assert 96 <= advice.batch_size <= 200
     assert advice.max_batch_size is not None
@@ -219,7 +219,7 @@ def test_noise_of_5_percent_leaves_the_choice(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_noise_of_20_percent_is_told_or_refused(seed: int) -> None:
+def test_noise_of_20_percent_is_reported_or_refused(seed: int) -> None:
     """Around what torch.utils.benchmark refuses to rank: some batch sizes are ranked, with a warning, or none is."""
     advice = tune(Faulty(LEVEL, noise=0.2, seed=seed), Request(budget_seconds=10_000.0)).recommendation
     if advice is not None:
@@ -268,7 +268,7 @@ def test_a_hang_is_a_bound_and_costs_no_recommendation() -> None:
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_data_set_bounds_the_batch_whether_it_is_told_or_not(told: bool) -> None:
+def test_a_data_set_bounds_the_batch_whether_it_is_reported_or_not(told: bool) -> None:
     class OfHundred(Faulty):
         def describe_workload(self, precision: str) -> TunedWorkload:
             return TunedWorkload(name="work", dataset_size=100 if told else None)

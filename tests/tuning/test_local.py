@@ -296,7 +296,7 @@ def test_the_device_is_described_once(start: Start) -> None:
         assert device.memory_usable_bytes < device.memory_total_bytes
 
 
-def test_the_workload_tells_of_itself(start: Start) -> None:
+def test_the_workload_describes_itself(start: Start) -> None:
     workload = start().describe_workload("complex64")
     assert workload.name.endswith("train.py:Work")
     assert (workload.unit, workload.sample_bytes, workload.dataset_size) == ("samples/s", 40, None)

@@ -75,7 +75,7 @@ def test_one_batch_predicts_along_the_resident_memory() -> None:
     assert model(64).estimate(128) == RESIDENT + 2 * (peak(64) - RESIDENT)
 
 
-def test_a_line_is_believed_for_half_as_much_again_and_for_twice_where_three_points_are_on_it() -> None:
+def test_a_line_is_believed_for_half_as_much_again_and_for_twice_if_three_points_are_on_it() -> None:
     flat = [MemoryPoint(batch_size=b, peak=1000 * MIB + MIB * b, held=1000 * MIB + MIB * b) for b in (8, 16, 32)]
     limit = 1200 * MIB
     assert MemoryModel(flat[1:], 0).largest_proved(limit) == 36
@@ -101,11 +101,11 @@ def test_memory_that_is_not_monotone_widens_the_bound() -> None:
     assert told.upper(512) > model(64, 128, 256).upper(512)
 
 
-def test_nothing_fits_where_the_smallest_batch_does_not() -> None:
+def test_nothing_fits_if_the_smallest_batch_does_not() -> None:
     assert model(64).largest_proved(peak(64)) == 0
 
 
-def test_a_device_that_tells_no_memory_gives_no_model() -> None:
+def test_a_device_that_shows_no_memory_gives_no_model() -> None:
     assert not model_of([Measurement(precision="fp32", batch_size=8, step_seconds=(1.0,))])
 
 

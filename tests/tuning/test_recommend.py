@@ -84,7 +84,7 @@ def test_the_fastest_precision_wins() -> None:
     assert found.unit == "images/s"
 
 
-def test_a_safer_precision_wins_where_it_is_as_fast() -> None:
+def test_a_safer_precision_wins_if_it_is_as_fast() -> None:
     bf16, fp16 = result(measurement("bf16", 3000.0)), result(measurement("fp16", 3040.0))
     found = advice(fp16, bf16)
     assert found.precision == "bf16"
@@ -116,7 +116,7 @@ def test_a_precision_that_was_not_compared_stands_back_behind_one_that_was() -> 
     assert found.runners_up[0].why == "its numerical error was not measured"
 
 
-def test_where_none_was_compared_the_recommendation_warns() -> None:
+def test_if_none_was_compared_the_recommendation_warns() -> None:
     found = advice(FP32, numerics=[])
     assert found.warnings == ("the numerical error of fp32 was not measured",)
 
@@ -141,7 +141,7 @@ def test_alone_it_is_its_own_baseline() -> None:
     assert found.why[1] == "Only batch size 100 was measured."
 
 
-def test_the_headroom_is_told() -> None:
+def test_the_headroom_is_reported() -> None:
     found = advice(FP32, limits=Limits(memory_bytes=8 * GIB))
     assert found.peak_memory_bytes == 6 * GIB
     assert found.why[-2] == "Its peak memory is 6.00 GiB of 8.0 GiB available; 25% is free."
@@ -191,7 +191,7 @@ def test_what_did_not_run_is_among_the_runners_up() -> None:
     }
 
 
-def test_what_may_have_spoilt_it_is_told_once() -> None:
+def test_what_may_have_spoilt_it_is_reported_once() -> None:
     conditions = Conditions(throttle_reasons=("power cap",), foreign_memory_bytes=3 * GIB)
     spoilt = Measurement(
         precision="fp32",
@@ -397,7 +397,7 @@ def test_how_close_two_precisions_are_measured_again(other: float, again: bool) 
     assert device.asked == ["bf16", "fp16"] * 2 * again
 
 
-def test_of_turns_the_last_tells_what_is_not_a_step() -> None:
+def test_of_turns_the_last_shows_what_is_not_a_step() -> None:
     class Filling(Device):
         def measure(self, trial: Trial, effort: Effort) -> Measurement:
             found = super().measure(trial, effort)

@@ -33,7 +33,7 @@ MIB = 2**20
 
 def run(scenario: Scenario, noise: float = 0.0, limits: Limits | None = None) -> tuple[SearchResult, SimulatedDevice]:
     device = SimulatedDevice(scenario, noise)
-    memory = scenario.memory_bytes if scenario.tells_memory else None
+    memory = scenario.memory_bytes if scenario.measures_memory else None
     return search(device, "fp32", limits or Limits(memory_bytes=memory), lambda _: None), device
 
 
@@ -71,7 +71,7 @@ def test_a_throughput_that_falls_again_is_left_behind() -> None:
     assert 32 <= chosen(result) <= 128
 
 
-def test_where_throughput_still_rises_the_climb_goes_to_the_limit_without_passing_it() -> None:
+def test_if_throughput_still_rises_the_climb_goes_to_the_limit_without_passing_it() -> None:
     rising = replace(PLAIN, fixed_seconds=0.5)
     result, device = run(rising)
     assert all(m.status == OK for m in device.trials)
@@ -103,8 +103,8 @@ def test_the_largest_safe_batch_is_known_though_it_never_ran() -> None:
     assert PLAIN.held("fp32", largest) <= PLAIN.memory_bytes
 
 
-def test_a_device_that_tells_no_memory_is_doubled_until_it_fails_and_bisected_once() -> None:
-    silent = replace(PLAIN, tells_memory=False, fixed_seconds=0.5)
+def test_a_device_that_shows_no_memory_is_doubled_until_it_fails_and_bisected_once() -> None:
+    silent = replace(PLAIN, measures_memory=False, fixed_seconds=0.5)
     result, device = run(silent)
     assert sizes(result)[:10] == [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
     assert [m.batch_size for m in device.trials if m.status == OUT_OF_MEMORY] == [1024]
@@ -114,7 +114,7 @@ def test_a_device_that_tells_no_memory_is_doubled_until_it_fails_and_bisected_on
 
 
 def test_memory_that_spills_to_the_host_shows_in_the_throughput() -> None:
-    spilling = replace(PLAIN, spills=True, tells_memory=False, fixed_seconds=0.5)
+    spilling = replace(PLAIN, spills=True, measures_memory=False, fixed_seconds=0.5)
     result, _ = run(spilling)
     assert spilling.held("fp32", chosen(result)) <= spilling.memory_bytes
 
@@ -155,7 +155,7 @@ class NeedsTwo(SimulatedDevice):
         return super().measure(trial, effort)
 
 
-def test_a_single_sample_that_cannot_be_normalised_is_no_bug_where_two_did_not_fit() -> None:
+def test_a_single_sample_that_cannot_be_normalised_is_no_bug_if_two_did_not_fit() -> None:
     tight = replace(PLAIN, curves=((0.1 * GIB, 6e9),))
     result = search(NeedsTwo(tight), "fp32", Limits(memory_bytes=tight.memory_bytes), lambda _: None)
     assert (sizes(result), result.best) == ([2], None)
@@ -184,7 +184,7 @@ def test_one_measurement_is_enough_for_an_answer() -> None:
     assert sizes(result) == [chosen(result)] == [2]
 
 
-def test_every_measurement_is_told_as_soon_as_it_is_there() -> None:
+def test_every_measurement_is_reported_as_soon_as_it_is_there() -> None:
     seen: list[Measurement] = []
     result = search(SimulatedDevice(PLAIN), "fp32", Limits(memory_bytes=PLAIN.memory_bytes), seen.append)
     assert tuple(seen) == result.measurements
@@ -245,13 +245,13 @@ def test_the_exhaustive_search_measures_every_power_of_two_and_the_largest_that_
 
 
 def test_the_exhaustive_search_runs_out_of_memory_once_at_most() -> None:
-    silent = replace(PLAIN, tells_memory=False)
+    silent = replace(PLAIN, measures_memory=False)
     result = exhaustive(SimulatedDevice(silent), "fp32", Limits(deadline=0.0), lambda _: None)
     assert sizes(result)[-1] == 1024
     assert [m.status for m in result.measurements].count(OUT_OF_MEMORY) == 1
 
 
-def test_the_exhaustive_search_tries_a_single_sample_where_two_do_not_fit() -> None:
+def test_the_exhaustive_search_tries_a_single_sample_if_two_do_not_fit() -> None:
     device = Stubborn(PLAIN, lambda size: OUT_OF_MEMORY if size > 1 else OK)
     result = exhaustive(device, "fp32", Limits(memory_bytes=PLAIN.memory_bytes), lambda _: None)
     assert (sizes(result), chosen(result)) == ([2, 1], 1)

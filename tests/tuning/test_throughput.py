@@ -49,7 +49,7 @@ def test_a_step_never_gets_shorter_with_the_batch() -> None:
     assert StepTimes([point(4, 0.021), point(8, 0.020)]).seconds(4096) > 0
 
 
-def test_a_single_point_tells_its_own_time() -> None:
+def test_a_single_point_shows_its_own_time() -> None:
     assert StepTimes([affine(4)]).seconds(4) == pytest.approx(0.014)
     assert not StepTimes([])
 

@@ -95,7 +95,7 @@ def test_a_precision_that_the_device_has_not_is_named() -> None:
     assert statuses(tuning, "bf16") == set()
 
 
-def test_nothing_is_recommended_where_nothing_is_safe() -> None:
+def test_nothing_is_recommended_if_nothing_is_safe() -> None:
     failing = ("fp32", "tf32", "bf16", "fp16")
     tuning = tune(Device(failing=failing), Request(budget_seconds=1000))
     assert tuning.recommendation is None

@@ -44,7 +44,7 @@ os.wait()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="makes a terminal of its own")
-def test_the_foreground_of_a_terminal_is_told_from_its_background() -> None:
+def test_the_foreground_of_a_terminal_is_distinguished_from_its_background() -> None:
     command = [sys.executable, "-c", f"import os\nif os.fork() == 0:{_indented(IN_BOTH_PLACES)}\nelse: os.wait()"]
     environ = {**os.environ, "PYTHONPATH": os.getcwd()}
     run = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)

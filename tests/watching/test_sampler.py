@@ -179,7 +179,7 @@ def answers_of(gate: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> list
     return answers
 
 
-def test_all_that_is_told_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_events_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     devices = (
         WatchedDevice(nvml_index=0, name="A10", memory_total_bytes=1000, power_limit_watts=150.5, clock_max_mhz=1695),
         WatchedDevice(nvml_index=2, memory_total_bytes=2000),
@@ -240,7 +240,7 @@ def test_whether_the_program_is_on_the_device(
         (None, None),
     ],
 )
-def test_what_the_kernel_tells_of_a_process(
+def test_what_the_kernel_shows_of_a_process(
     text: bytes | None, process: tuple[str, int, float] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def open_stat(path: str, mode: str) -> io.BytesIO:

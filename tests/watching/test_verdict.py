@@ -191,7 +191,7 @@ def test_nothing_that_limits(percent: int | None, told: str) -> None:
     assert (reason.kind, reason.sentence) == ("none", f"nothing measured limited GPU 0{told}")
 
 
-def test_memory_that_is_not_told_is_no_use() -> None:
+def test_unknown_memory_is_no_use() -> None:
     unknown: dict[str, Any] = {"utilization_percent": 0, "is_used_by_program": None}
     untold = samples(9, memory_used_bytes=None, **unknown)
     assert [reason.kind for reason in judge(untold)] == ["unused"]

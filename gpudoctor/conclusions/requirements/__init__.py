@@ -1,1 +1,1 @@
-"""Requirements judged on the facts of a machine."""
+"""Requirements, judged by the facts of a machine."""

@@ -1,4 +1,4 @@
-"""The requirements on GPUs: how many a program on this machine can use, and what each of them has."""
+"""GPU requirements: how many GPUs a program on this machine can use, and their properties."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,18 +12,18 @@ from gpudoctor.model.record import record
 from gpudoctor.model.requirement import OPERATORS, Judgement, MachineRequirement
 
 MEMORY_TOLERANCE = 0.01
-"""Of a 24 GB RTX 4090 nvidia-smi shows 23.99 GiB, of a 32 GB RTX 5090 31.84 and of an 80 GB H100 79.65: the driver
-keeps up to half a percent for itself. What ECC takes, a sixteenth, is not there for a program either."""
+"""nvidia-smi shows 23.99 GiB for a 24 GB RTX 4090, 31.84 for a 32 GB RTX 5090 and 79.65 for an 80 GB H100: the driver
+reserves up to 0.5 %. ECC takes a sixteenth, which a program cannot use either."""
 
 _GIB = 2**30
-_Answer = tuple[bool | None, str]  # None: not known; and what the GPU has, to follow its name
+_Answer = tuple[bool | None, str]  # has the property (None: unknown); text to follow the GPU's name
 
 
 @record
 class Gpu:
     """One GPU. `None` means unknown.
 
-    device: what the features depend on. facts: dotted paths of those that show it.
+    device: decides the features. facts: dotted paths of the evidence.
     """
 
     name: str
@@ -37,8 +37,8 @@ class Gpu:
 class Gpus:
     """The GPUs that a program can use.
 
-    count: None for unknown. why: why it is unknown, or why there is none. facts: those that the count rests on.
-    listed: those with known facts. hidden: how many of these a program cannot use, nobody knows which.
+    count: None if unknown. why: why it is unknown, or why there are no GPUs. facts: evidence for the count.
+    listed: GPUs with known facts. hidden: how many of these a program cannot use; which ones is unknown.
     """
 
     count: int | None
@@ -49,7 +49,7 @@ class Gpus:
 
 
 def usable_gpus(snapshot: Snapshot) -> Gpus:
-    """Return the GPUs that a program can use, by what CUDA says, else PyTorch, else a pasted report."""
+    """Return the GPUs that a program can use, from CUDA, else PyTorch, else a pasted report."""
     for source in (_by_rocm, _by_cuda, _by_torch, _by_report):
         found = source(snapshot)
         if found is not None:
@@ -79,7 +79,7 @@ def _by_cuda(snapshot: Snapshot) -> Gpus | None:
 
 
 def _by_torch(snapshot: Snapshot) -> Gpus | None:
-    """A build for CUDA asks CUDA itself; what another build finds says nothing."""
+    """A CUDA build asks CUDA itself; the answer of another build does not count."""
     runtime = snapshot.torch_runtime
     if runtime is None or runtime.available is None or merge_torch(snapshot.torch or Torch(), runtime).build != "cuda":
         return None
@@ -92,7 +92,7 @@ def _by_torch(snapshot: Snapshot) -> Gpus | None:
 
 
 def _by_report(snapshot: Snapshot) -> Gpus | None:
-    """Of a machine that can be asked CUDA must answer: NVML also lists what a program cannot use."""
+    """On a live machine CUDA must answer, because NVML also lists GPUs that a program cannot use."""
     if snapshot.devices == ():
         return Gpus(count=0, why="NVML lists none", facts=("devices",))
     if not snapshot.devices or snapshot.contradictions is None:
@@ -108,7 +108,7 @@ def _counted(count: int, fact: str, snapshot: Snapshot) -> Gpus:
 
 
 def _listed(snapshot: Snapshot) -> Iterator[Gpu]:
-    """Yield the GPUs that CUDA names, which are those that a program can use; else those that NVML lists."""
+    """Yield CUDA's GPUs, which a program can use; else those that NVML lists."""
     cuda = snapshot.driver.cuda_devices if snapshot.driver is not None else None
     devices = snapshot.devices or ()
     if cuda is not None:
@@ -116,7 +116,7 @@ def _listed(snapshot: Snapshot) -> Iterator[Gpu]:
         return
     for number, device in enumerate(devices):
         if not device.error:
-            mig = device.mig_enabled or "MIG" in (device.name or "")  # a program gets a part of it
+            mig = device.mig_enabled or "MIG" in (device.name or "")  # a program gets only a part of it
             yield Gpu(
                 name=device.name or f"GPU {device.nvml_index}",
                 device=device,
@@ -127,7 +127,7 @@ def _listed(snapshot: Snapshot) -> Iterator[Gpu]:
 
 
 def _of_cuda(number: int, cuda: CudaDevice, devices: Sequence[Device]) -> Gpu:
-    """Return the GPU with the memory that NVML reports: CUDA leaves out what the driver keeps for itself."""
+    """Return the GPU with the memory size from NVML: CUDA leaves out the driver's reserve."""
     path = f"driver.cuda_devices[{number}]"
     device = Device(nvml_index=number, name=cuda.name, compute_capability=cuda.compute_capability)
     whole = _whole_gpu(cuda, devices)
@@ -146,7 +146,7 @@ def _of_cuda(number: int, cuda: CudaDevice, devices: Sequence[Device]) -> Gpu:
 
 
 def _whole_gpu(cuda: CudaDevice, devices: Sequence[Device]) -> int | None:
-    """Return the place of a GPU with the memory of this one; None if that is not sure, as of a part of one (MIG)."""
+    """Return the index of the GPU with this name and memory; None if it is ambiguous or a MIG instance."""
     same = [number for number, device in enumerate(devices) if device.name == cuda.name]
     sizes = {devices[number].memory_total_bytes for number in same}
     sure = len(sizes) == 1 and None not in sizes and not any(devices[number].mig_enabled for number in same)
@@ -154,7 +154,7 @@ def _whole_gpu(cuda: CudaDevice, devices: Sequence[Device]) -> int | None:
 
 
 def judge_count(requirement: MachineRequirement, gpus: Gpus) -> Judgement:
-    """Return whether there are as many usable GPUs as it asks for."""
+    """Return whether there are as many usable GPUs as required."""
     if gpus.count is None:
         return _unknown(requirement, gpus)
     wanted = requirement.value if requirement.operator else 1
@@ -164,7 +164,7 @@ def judge_count(requirement: MachineRequirement, gpus: Gpus) -> Judgement:
 
 
 def least_count(requirements: Sequence[MachineRequirement]) -> int:
-    """Return how many GPUs are asked for; 0 if nothing is said."""
+    """Return how many GPUs are required; 0 if no requirement says so."""
     return max((_least(item) for item in requirements if item.name == "gpu"), default=0)
 
 
@@ -174,9 +174,9 @@ def _least(requirement: MachineRequirement) -> int:
 
 
 def judge_property(requirement: MachineRequirement, gpus: Gpus, least: int) -> tuple[Judgement, Gpus]:
-    """Return whether `least` GPUs (0: all of them) have the property, and the GPUs that are left for the next one.
+    """Return whether `least` GPUs (0: all) have the property, and the GPUs that remain for the next property.
 
-    It is unknown which of the listed GPUs a program cannot use: the worst is assumed.
+    Which of the listed GPUs a program cannot use is unknown, so the worst case is assumed.
     """
     if gpus.count is None:
         return _unknown(requirement, gpus), gpus
@@ -192,7 +192,7 @@ def judge_property(requirement: MachineRequirement, gpus: Gpus, least: int) -> t
         Judgement(
             requirement=requirement,
             met=None if not lacking or any(met is None for _, met, _ in answers) else False,
-            found=described(f"{gpu.name} {text}" for gpu, text in lacking) or _not_told(gpus),
+            found=described(f"{gpu.name} {text}" for gpu, text in lacking) or _unknown_gpus(gpus),
             facts=tuple(fact for gpu, _ in lacking for fact in gpu.facts) or gpus.facts,
         ),
         gpus,
@@ -211,7 +211,7 @@ def _how_many(gpus: Gpus) -> str:
     return f"{gpus.count} GPU{'s' if gpus.count > 1 else ''} can be used"
 
 
-def _not_told(gpus: Gpus) -> str:
+def _unknown_gpus(gpus: Gpus) -> str:
     return f"of the {gpus.count} GPUs that can be used, it is known for {max(len(gpus.listed) - gpus.hidden, 0)}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from gpudoctor.model import Snapshot
 from gpudoctor.model.requirement import OPERATORS, MachineRequirement
 
-# Checks whose finding is why something is not there.
+# Checks whose findings explain why something is missing.
 NO_DRIVER = ("driver-missing", "driver-not-loaded", "libcuda-not-on-linker-path", "wsl-driver-problem")
 NO_GPU = (
     *("no-nvidia-gpu", *NO_DRIVER),
@@ -30,13 +30,13 @@ FAULTS: Mapping[str, tuple[str, ...]] = {
     "shm": SMALL_SHM,
     "profile": BAD_PROFILE,
 }
-"""Name of a requirement → ids of the checks that may find why it is not met."""
+"""Requirement name → ids of the checks that may find why it is not met."""
 
 _IMPORTING = {"torch_runtime": "PyTorch", "cupy_runtime": "CuPy"}
 
 
 def version_agrees(requirement: MachineRequirement, version: str) -> bool | None:
-    """Return whether the version is one that is asked for, by PEP 440; None if it is not a version."""
+    """Return whether the version meets the requirement, by PEP 440; None if it is not a version."""
     if not requirement.operator:
         return True
     from packaging.specifiers import Specifier
@@ -50,7 +50,7 @@ def version_agrees(requirement: MachineRequirement, version: str) -> bool | None
 
 
 def size_agrees(requirement: MachineRequirement, size_bytes: int, tolerance: float = 0.0) -> bool:
-    """Return whether the size is one that is asked for. Within `tolerance`, a share of it, both are equal."""
+    """Return whether the size meets the requirement. Sizes within `tolerance` (a fraction) are equal."""
     wanted = int(requirement.value or 0)
     equal = abs(size_bytes - wanted) <= tolerance * wanted
     return OPERATORS[requirement.operator](wanted if equal else size_bytes, wanted)
@@ -59,7 +59,7 @@ def size_agrees(requirement: MachineRequirement, size_bytes: int, tolerance: flo
 def why_unknown(snapshot: Snapshot, section: str, probe: str = "") -> str:
     """Return why the facts of `section` are unknown.
 
-    probe: the one that would have read it, if the section has several.
+    probe: the probe that reads it, if the section has several.
     """
     reports = [report for report in snapshot.reports if report.section == section]
     report = next((report for report in reports if report.probe == probe), None) or snapshot.report(section)

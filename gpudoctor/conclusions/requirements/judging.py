@@ -1,4 +1,4 @@
-"""Requirements against a snapshot. What is not known satisfies none."""
+"""Requirements, compared with a snapshot. An unknown fact satisfies no requirement."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -29,7 +29,7 @@ _MIB = 2**20
 def judge(requirements: Sequence[MachineRequirement], snapshot: Snapshot) -> tuple[Judgement, ...]:
     """Return whether each requirement is met.
 
-    Those on properties of GPUs must hold together, for as many GPUs as `gpu>=N` asks for, without it for all of them.
+    The same GPUs must meet all GPU requirements: as many as `gpu>=N` says, otherwise all of them.
     """
     gpus = usable_gpus(snapshot)
     left, least = gpus, least_count(requirements)
@@ -103,7 +103,7 @@ def _torch_cuda(requirement: MachineRequirement, snapshot: Snapshot) -> Judgemen
 
 
 def _computes(runtime: TorchRuntime) -> bool:
-    """Return whether a float32 product on a GPU is right, be it by TF32 that something forced."""
+    """Return whether a float32 product on a GPU is correct, even if a setting forces TF32."""
     results = [result for result in runtime.precision_results or () if result.precision == "fp32"]
     return any(result.device.startswith("cuda") and within(result, "tf32") for result in results)
 
@@ -111,7 +111,7 @@ def _computes(runtime: TorchRuntime) -> bool:
 def _torch_absent(
     requirement: MachineRequirement, snapshot: Snapshot, faults: tuple[str, ...] = ()
 ) -> Judgement | None:
-    """Return why PyTorch cannot be had: it is not installed, or its import fails; None if nothing says so."""
+    """Return why PyTorch is unavailable: it is not installed, or its import fails; None if neither is known."""
     pytorch = merge_torch(snapshot.torch or Torch(), snapshot.torch_runtime or TorchRuntime())
     if pytorch.installed is False:
         return _lacking(requirement, "PyTorch is not installed", pytorch.facts["installed"], (*NO_TORCH, *faults))
@@ -136,7 +136,7 @@ def _cupy(requirement: MachineRequirement, snapshot: Snapshot) -> Judgement:
 def _import_fails(
     requirement: MachineRequirement, section: str, library: str, snapshot: Snapshot, faults: tuple[str, ...]
 ) -> Judgement | None:
-    """Return that the import fails, crashes or hangs; None if it works, or was not tried."""
+    """Return how the import fails, crashes or hangs; None if it works or was not tried."""
     runtime: TorchRuntime | CupyRuntime | None = getattr(snapshot, section)
     if runtime is not None and runtime.import_error:
         found = f"importing {library} fails: {runtime.import_error}"

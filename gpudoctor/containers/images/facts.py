@@ -123,7 +123,7 @@ class ImageFacts:
         seen: paths in the context whose content is known to be that in the image.
         """
         changed = look.changed_unseen(self.built_at, seen)
-        if self.plan.changed_at > self.built_at and look.traced.inputs and look.times_tell(self.built_at):
+        if self.plan.changed_at > self.built_at and look.traced.inputs and look.has_reliable_times(self.built_at):
             changed = (*changed, "the Dockerfile")
         if not changed or item.stale or item.missing or item.extra:
             return item
@@ -199,6 +199,6 @@ def _known(copies: Sequence[ResolvedCopy]) -> frozenset[str]:
     """Return the paths that any COPY writes; for one that cannot be traced, its destination with "/"."""
     paths = {placed.image_path for copy in copies for placed in copy.selection.placed}
     copied = [copy for copy in copies if copy.copy.instruction.name != "RUN"]
-    untold = [copy.copy for copy in copied if copy.opaque or (copy.copy.origin and not copy.whole)]
-    opaque = {f"{copy.destination.rstrip('/')}/" for copy in untold}
+    unknown = [copy.copy for copy in copied if copy.opaque or (copy.copy.origin and not copy.whole)]
+    opaque = {f"{copy.destination.rstrip('/')}/" for copy in unknown}
     return frozenset(paths | opaque)

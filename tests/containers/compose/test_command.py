@@ -64,7 +64,7 @@ def test_both_read_the_same(case: Case, environ: Mapping[str, str], tmp_path: Pa
     assert comparable(ours) == comparable(theirs)
 
 
-def test_what_the_command_says_stands_beside_what_is_not_understood_here(tmp_path: Path) -> None:
+def test_what_the_command_says_stands_next_to_what_is_not_understood_here(tmp_path: Path) -> None:
     """Only a new docker compose reads `include`, and it says why it does not."""
     program = tmp_path / "bin" / "docker"
     program.parent.mkdir()

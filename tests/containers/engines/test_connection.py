@@ -51,7 +51,7 @@ def test_the_oldest_api(version: str, is_too_old: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "podman"), [(DOCKER, False), (PODMAN, True)])
-def test_a_ping_tells_the_engine_and_its_version(answer: bytes, podman: bool, tmp_path: Path) -> None:
+def test_a_ping_shows_the_engine_and_its_version(answer: bytes, podman: bool, tmp_path: Path) -> None:
     with on_socket(tmp_path / "s", answer) as address:
         client = connect({"DOCKER_HOST": address})
         assert client.api.api_version == "1.41"
@@ -111,7 +111,7 @@ def test_an_address_that_leads_nowhere(address: str, why: str) -> None:
     assert why in reason({"DOCKER_HOST": address})
 
 
-def test_a_context_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_context_that_is_gone_is_reported(tmp_path: Path) -> None:
     told = reason({"DOCKER_CONFIG": str(tmp_path), "DOCKER_CONTEXT": "gone"})
     assert told.startswith("there is no docker context 'gone': unset DOCKER_CONTEXT")
 
@@ -131,7 +131,7 @@ def test_no_rights_on_the_socket(name: str, fix: str, tmp_path: Path, monkeypatc
     assert told.startswith(f"this user may not use unix://{tmp_path}/{name} (DOCKER_HOST): {fix}")
 
 
-def test_where_only_podman_is_installed_its_socket_is_advised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_only_podman_is_installed_its_socket_is_advised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DOCKER_SOCKET", "PODMAN_SOCKET"):
         monkeypatch.setattr(f"gpudoctor.containers.engines.endpoint.{name}", str(tmp_path / "none"))
     monkeypatch.setattr(engine, "_DEFAULT", f"unix://{tmp_path}/none")
@@ -143,7 +143,7 @@ def test_where_only_podman_is_installed_its_socket_is_advised(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("look", [look_at, look_at_setups])
-def test_an_engine_that_breaks_off_later_is_told(look: object, tmp_path: Path) -> None:
+def test_an_engine_that_breaks_off_later_is_reported(look: object, tmp_path: Path) -> None:
     (tmp_path / "compose.yaml").write_text("services: {web: {build: .}}")
     (tmp_path / "Dockerfile").write_text("FROM scratch\n")
     with on_socket(tmp_path / "s", DOCKER) as address:
@@ -359,7 +359,7 @@ def test_how_what_is_installed_is_started(
         (["cert.pem", "key.pem"], "does not accept this client's certificate (connection reset)"),
     ],
 )
-def test_a_connection_that_ends_where_certificates_are_asked_for(files: list[str], what: str, tmp_path: Path) -> None:
+def test_a_connection_that_ends_if_certificates_are_asked_for(files: list[str], what: str, tmp_path: Path) -> None:
     for name in files:
         (tmp_path / name).touch()
     told = engine.explain(ConnectionResetError(), replace(THERE, certificates=str(tmp_path)), {})

@@ -163,7 +163,7 @@ def test_only_an_engine_elsewhere_takes_certificates(host: str, is_remote: bool,
     assert contexts.find(DOCKER_CONTEXT="here").certificates == (str(folder) if is_remote else None)
 
 
-def test_certificates_stand_beside_the_configuration_by_default(contexts: Contexts) -> None:
+def test_certificates_stand_next_to_the_configuration_by_default(contexts: Contexts) -> None:
     assert contexts.find(DOCKER_HOST=TCP, DOCKER_TLS_VERIFY="1").certificates == str(contexts.folder)
 
 
@@ -182,7 +182,7 @@ def test_commands_find_it_by_themselves(variable: dict[str, str], contexts: Cont
     assert contexts.find(**variable).environment == {}
 
 
-def test_docker_compose_of_old_is_told_of_the_context(contexts: Contexts) -> None:
+def test_old_docker_compose_gets_the_context(contexts: Contexts) -> None:
     """docker-compose 1.29 reads the current context, and no DOCKER_CONTEXT."""
     folder = contexts.create("safe", TCP)
     folder.mkdir(parents=True)
@@ -193,9 +193,7 @@ def test_docker_compose_of_old_is_told_of_the_context(contexts: Contexts) -> Non
     }
 
 
-def test_podman_is_found_where_docker_is_not(
-    tmp_path: Path, contexts: Contexts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_podman_is_found_if_docker_is_not(tmp_path: Path, contexts: Contexts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "DOCKER_SOCKET", str(tmp_path / "docker.sock"))
     monkeypatch.setattr(endpoint, "PODMAN_SOCKET", str(tmp_path / "none.sock"))
     contexts.use("default")

@@ -38,7 +38,7 @@ def listed(name: str, *, state: str = "running", created: int = 100, **labels: s
     }
 
 
-def test_what_a_container_tells() -> None:
+def test_what_a_container_shows() -> None:
     entry = listed(
         "demo-web-1",
         project="demo",

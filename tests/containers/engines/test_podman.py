@@ -155,7 +155,7 @@ def test_it_is_rebuilt_under_its_own_name_without_docker(podman: Podman, project
     assert not any(differences(look(podman, project))), "the user's own next build stays fresh"
 
 
-def test_a_service_without_compose_is_told_how_its_image_is_rebuilt(
+def test_a_service_without_compose_shows_how_to_rebuild_its_image(
     podman: Podman, project: Path, tmp_path: Path
 ) -> None:
     service = f"{{build: {{context: ., target: base, args: {{DIRECTORY: a b}}}}, image: {IMAGE}}}"

@@ -163,7 +163,7 @@ def test_what_a_base_hands_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bases", [{}, {"one": image("x")}], ids=["gone", "moved on"])
-def test_where_the_base_is_gone_the_image_tells(tmp_path: Path, bases: dict[str, dict[str, Any]]) -> None:
+def test_if_the_base_is_gone_the_image_shows(tmp_path: Path, bases: dict[str, dict[str, Any]]) -> None:
     """What the Dockerfile sets itself is not the base's."""
     made = plan(tmp_path, "FROM one\nENV OWN=1\nWORKDIR /app\n")
     history = ["WORKDIR /app", "ENV OWN=1", "/bin/sh -c make", "WORKDIR sub", "WORKDIR /base # buildkit", "ADD rootfs"]

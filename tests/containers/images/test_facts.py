@@ -59,7 +59,7 @@ def test_when_a_copy_was_carried_out(root: Path, at: int, created: float, latest
 
 
 @pytest.mark.parametrize("history", [[("COPY other /app # buildkit", SECONDS), RUN], [(COPY, 0), RUN], []])
-def test_a_history_that_does_not_tell_when(root: Path, history: Any) -> None:
+def test_a_history_that_does_not_show_when(root: Path, history: Any) -> None:
     found = facts_of(root, history=history)
     assert found.moment(found.plan.copies[0]) is None
 
@@ -113,7 +113,7 @@ def test_layers_that_cannot_be_read_leave_it_unknown(root: Path, monkeypatch: py
     assert "1 files may come from another instruction" in found.instructions()[0].unknown
 
 
-def test_the_same_line_twice_is_told_apart_by_its_place(root: Path) -> None:
+def test_the_same_line_twice_is_distinguished_by_its_place(root: Path) -> None:
     write(root, {"Dockerfile": "FROM scratch\nCOPY code /app\nRUN make\nCOPY code /app\nRUN make\n"})
     tree = {**FILES, "/app/a.py": "A"}
     layers: Sequence[Tree] = [{"/app/a.py": "a"}, {}, {"/app/a.py": "A"}, {}]

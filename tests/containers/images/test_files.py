@@ -133,5 +133,5 @@ FILE = ImageFile(
         *(("digest", "e", True), ("changed_at", 2.0, False), ("same_as", "", False)),
     ],
 )
-def test_what_tells_two_files_apart(field: str, value: object, tells: bool) -> None:
+def test_what_distinguishes_two_files(field: str, value: object, tells: bool) -> None:
     assert (replace(FILE, **{field: value}).identity != FILE.identity) is tells  # type: ignore[arg-type]

@@ -129,7 +129,7 @@ def test_a_run_of_buildah_fits(run: str, written: str) -> None:
         pytest.param("CMD b", "CMD a", id="CMD"),
     ],
 )
-def test_what_differs_from_buildah_is_told(dockerfile: str, written: str) -> None:
+def test_what_differs_from_buildah_is_reported(dockerfile: str, written: str) -> None:
     assert laid(dockerfile, f"{NOP}{written}").differing == (2,)
 
 
@@ -165,7 +165,7 @@ def test_the_first_instruction_was_taken_out_above_a_known_base() -> None:
     assert laid("RUN a\nRUN b", *history, base_known=True).fits
 
 
-def test_an_import_tells_nothing() -> None:
+def test_an_import_shows_nothing() -> None:
     assert entries_of([{"CreatedBy": "", "Created": 1, "Comment": "Imported from -"}]) == ()
 
 

@@ -131,7 +131,7 @@ def test_other_folders_are_another_question(tmp_path: Path) -> None:
         assert (found.text("/app/a.py", 100), found.text("/app/a.py", 2)) == ("abc", None)
 
 
-def test_a_stored_answer_of_another_shape_is_asked_for_anew(tmp_path: Path) -> None:
+def test_a_stored_answer_of_another_shape_is_asked_for_again(tmp_path: Path) -> None:
     store = AnswerStore(tmp_path, ID)
     store[question_of("read", ["/app"], {})] = {"/app/a.py": {"colour": "red"}}
     store.save()

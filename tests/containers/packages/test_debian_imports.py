@@ -47,7 +47,7 @@ def printed(place: Place) -> str:
         ),
     ],
 )
-def test_the_command_tells_which_is_imported(shelf: Shelf, builder: str, command: str, imported: str) -> None:
+def test_the_command_shows_which_is_imported(shelf: Shelf, builder: str, command: str, imported: str) -> None:
     place = image_of(shelf, builder, command)
     assert printed(place) == imported
     (finding,) = place.check().findings
@@ -60,7 +60,7 @@ def test_the_command_tells_which_is_imported(shelf: Shelf, builder: str, command
         assert finding.summary.endswith("dist-packages/app is imported instead of the copied source")
 
 
-def test_a_command_that_tells_nothing(shelf: Shelf) -> None:
+def test_a_command_that_shows_nothing(shelf: Shelf) -> None:
     (finding,) = image_of(shelf, "buildkit", 'CMD ["sleep", "infinity"]').check().findings
     assert finding.details["images"][0]["causes"] == ["site-packages-shadow"]
     assert finding.severity is Severity.WARNING

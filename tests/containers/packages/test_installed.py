@@ -104,7 +104,7 @@ def test_the_folders_in_the_order_of_the_interpreter() -> None:
     assert package_paths(files, config) == (*folders[:3], home, *folders[3:])
 
 
-def test_the_version_that_a_link_or_a_variable_tells() -> None:
+def test_the_version_that_a_link_or_a_variable_shows() -> None:
     folders = ("/usr/local/lib/python3.11/site-packages", "/usr/local/lib/python3.12/site-packages")
     files, _ = image(*folders)
     assert package_paths(files, {}) == tuple(reversed(folders))

@@ -35,7 +35,7 @@ def docker_builder(docker: CommandLine, *, buildkit: bool) -> DockerBuilder:
     return DockerBuilder(docker=docker, subject=SUBJECT, buildkit=buildkit)
 
 
-def test_buildkit_first_builds_then_reads_the_context_anew_then_leaves_the_cache() -> None:
+def test_buildkit_first_builds_then_reads_the_context_again_then_leaves_the_cache() -> None:
     builder = docker_builder(WITH_BUILDX, buildkit=True)
     plain = f"DOCKER_BUILDKIT=1 {BUILD} '/my project'"
     assert lines(attempts(builder, "T", stages=("app", "base"))) == [
@@ -45,7 +45,7 @@ def test_buildkit_first_builds_then_reads_the_context_anew_then_leaves_the_cache
     ]
 
 
-def test_a_change_that_buildkit_does_not_see_has_it_read_the_context_anew_at_once() -> None:
+def test_a_change_that_buildkit_does_not_see_has_it_read_the_context_again_at_once() -> None:
     builder = docker_builder(WITH_BUILDX, buildkit=True)
     first = next(attempts(builder, "T", unseen_changes=True))
     assert str(first.steps[0]) == PRUNE
@@ -59,7 +59,7 @@ def test_a_change_that_buildkit_does_not_see_has_it_read_the_context_anew_at_onc
         pytest.param(WITH_BUILDX, ("0",), id="a stage without a name"),
     ],
 )
-def test_where_no_stage_can_be_named_the_whole_cache_is_left(docker: CommandLine, stages: tuple[str, ...]) -> None:
+def test_if_no_stage_can_be_named_the_whole_cache_is_left(docker: CommandLine, stages: tuple[str, ...]) -> None:
     *_, last = attempts(docker_builder(docker, buildkit=True), "T", stages=stages)
     assert "--no-cache" in cast("Command", last.steps[0]).arguments
 

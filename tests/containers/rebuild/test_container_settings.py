@@ -51,7 +51,7 @@ def test_what_the_user_set_is_kept() -> None:
     assert (settings["Cmd"], settings["Hostname"], settings["Tty"]) == (["debug"], "gpu-1", True)
 
 
-def test_where_the_old_image_is_gone_every_setting_is_kept() -> None:
+def test_if_the_old_image_is_gone_every_setting_is_kept() -> None:
     settings = new_settings(inspected(), {}, "train")
     assert (settings["Cmd"], settings["Env"]) == (["serve"], ["PATH=/bin", "MODE=old"])
 
@@ -100,7 +100,7 @@ def test_a_shared_network_takes_no_settings(name: str, is_own: bool) -> None:
 
 
 @pytest.mark.parametrize("mode", ["default", "bridge"])
-def test_on_docker_the_default_network_stays_beside_one_of_the_users(mode: str) -> None:
+def test_on_docker_the_default_network_stays_next_to_one_of_the_users(mode: str) -> None:
     old = inspected()
     old["HostConfig"]["NetworkMode"] = mode
     old["NetworkSettings"]["Networks"]["net"] = {"Aliases": None}

@@ -129,7 +129,7 @@ def test_unknown_fields_are_skipped(unknown: bytes) -> None:
     assert list(lines_of(unknown + field(1, vertex) + unknown)) == ["[2/3] COPY a b CACHED"]
 
 
-def test_a_step_that_has_ended_is_not_told_again() -> None:
+def test_a_step_that_has_ended_is_not_reported_again() -> None:
     started, completed = bytes([5 << 3, 1]), bytes([6 << 3, 1])
     assert list(lines_of(field(1, field(3, b"[2/3] RUN x") + started + completed))) == []
     assert list(lines_of(field(1, field(3, b"[2/3] RUN x")))) == []
@@ -247,7 +247,7 @@ def test_a_file_that_shrinks_while_it_is_sent_ends_the_build(root: Path) -> None
 
 
 @pytest.mark.parametrize(("buildkit", "version"), [(True, "2"), (False, "1")])
-def test_what_is_told_before_it_builds(buildkit: bool, version: str) -> None:
+def test_what_is_printed_before_it_builds(buildkit: bool, version: str) -> None:
     build = EngineBuild(
         api=Engine(""),  # type: ignore[arg-type]
         dockerfile=Path("/my app/Dockerfile"),

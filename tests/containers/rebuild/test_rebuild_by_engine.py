@@ -225,7 +225,7 @@ COPY --from=0 /sources/ /app/common/
 """
 
 
-def test_a_file_that_no_build_may_take_is_told(project: Project) -> None:
+def test_a_file_that_no_build_may_take_is_reported(project: Project) -> None:
     project.build("classic")
     project.write("changed\n", seconds=1_700_000_100)
     os.unlink(project.root / "bin" / "busybox")

@@ -43,7 +43,7 @@ def test_it_is_what_the_finding_says() -> None:
         pytest.param([], False, False, False, id="nothing"),
     ],
 )
-def test_what_mends_it(causes: list[str], build: bool, container: bool, hidden: bool) -> None:
+def test_what_fixes_it(causes: list[str], build: bool, container: bool, hidden: bool) -> None:
     found = verdict(*causes)
     assert (found.needs_build, found.needs_container, found.is_hidden_by_mounts) == (build, container, hidden)
 

@@ -339,7 +339,7 @@ def test_what_builds_holds_the_lock_after_its_program() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_waits_where_it_may_not_interrupt(number: int, request: pytest.FixtureRequest) -> None:
+def test_a_signal_waits_if_it_may_not_interrupt(number: int, request: pytest.FixtureRequest) -> None:
     before = signal.signal(number, signal.SIG_DFL)  # a run that must survive its terminal ignores SIGHUP
     request.addfinalizer(lambda: signal.signal(number, before))
     interrupts = Interrupts()
@@ -357,7 +357,7 @@ def test_a_signal_waits_where_it_may_not_interrupt(number: int, request: pytest.
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_signal_interrupts_once_where_it_may() -> None:
+def test_a_signal_interrupts_once_if_it_may() -> None:
     interrupts = Interrupts()
     done: list[str] = []
 

@@ -178,7 +178,7 @@ def test_a_module_or_a_file_a_class_or_a_function(project: Path, spec: str) -> N
     assert workload.step(workload.make_batch(3)) == 21
 
 
-def test_a_file_of_another_folder_finds_what_lies_beside_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_folder_finds_what_lies_next_to_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "elsewhere").mkdir()
     monkeypatch.chdir(project / "elsewhere")
     workload = load("../training.py:Training")("cpu", make_precision("fp32", "cpu"))

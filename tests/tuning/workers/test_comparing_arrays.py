@@ -48,7 +48,7 @@ def test_relative_error(values: Any, reference: Any, error: float | None) -> Non
         *(("complex64", "complex128"), ("complex128", "complex128"), ("int32", "int32")),
     ],
 )
-def test_a_copy_is_of_its_own_and_wider_where_asked(kind: str, wider: str) -> None:
+def test_a_copy_is_of_its_own_and_wider_if_asked(kind: str, wider: str) -> None:
     array = np.arange(3).astype(kind)
     for promoted, expected in ((False, kind), (True, wider)):
         twin, name = copied((array, "a"), promoted=promoted)

@@ -55,7 +55,7 @@ def test_float64_draws_the_numbers_of_float32(draw: Any) -> None:
     assert torch.equal(double, single.double())
 
 
-def test_the_default_type_counts_where_none_is_named() -> None:
+def test_the_default_type_counts_if_none_is_named() -> None:
     single = drawn(lambda _: torch.randn(3), as_float64=False)
     torch.set_default_dtype(DOUBLE)
     try:
@@ -135,7 +135,7 @@ def test_relative_error(values: Any, reference: Any, error: float | None) -> Non
     assert relative_error(values, reference) == (None if error is None else pytest.approx(error))
 
 
-def test_a_copy_is_of_its_own_and_wider_where_asked() -> None:
+def test_a_copy_is_of_its_own_and_wider_if_asked() -> None:
     batch = {"images": torch.ones(2, requires_grad=True), "labels": torch.zeros(2, dtype=torch.int64), "name": "a"}
     for promoted, kind in ((False, torch.float32), (True, DOUBLE)):
         twin = comparing_torch.copied(batch, promoted=promoted)

@@ -38,7 +38,7 @@ TorchFunctionMode: Any = torch.overrides.TorchFunctionMode
 
 @pytest.mark.parametrize("available", [True, False])
 @pytest.mark.parametrize("initialised", [True, False])
-def test_memory_is_given_back_where_cuda_is_in_use(
+def test_memory_is_given_back_if_cuda_is_in_use(
     available: bool, initialised: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     emptied: list[bool] = []
@@ -212,7 +212,7 @@ def test_autocast_that_the_workload_does_not_use() -> None:
     assert facts["reason"].startswith("bf16 is not in effect: the error is")
 
 
-def test_a_tf32_switch_without_effect_is_told_by_the_error() -> None:
+def test_a_tf32_switch_without_effect_is_reported_by_the_error() -> None:
     facts = compared(trained(perceptron), "tf32")  # the CPU has none
     assert facts["reason"].startswith("tf32 is not in effect: the error of a matrix product is 0.00002")
 
@@ -294,7 +294,7 @@ class Outputs:
             return {"product": batch["signal"].to(self.matrix.dtype) @ self.matrix, "labels": batch["labels"]}
 
 
-def test_only_returned_values_where_there_is_no_model() -> None:
+def test_only_returned_values_if_there_is_no_model() -> None:
     facts = compared(Outputs, "bf16")
     assert facts["passed"]
     assert 1e-4 < facts["output_error"] < 1e-2
@@ -366,7 +366,7 @@ def test_a_bug_of_the_workload_is_raised() -> None:
         compared(trained(perceptron, loss=broken), "bf16")
 
 
-def test_fewer_steps_where_the_time_is_over() -> None:
+def test_fewer_steps_if_the_time_is_over() -> None:
     facts = compare(trained(perceptron), "cpu", "bf16", make_precision, 0.0)
     assert (facts["passed"], facts["steps_compared"]) == (True, 1)
 

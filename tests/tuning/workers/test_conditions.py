@@ -43,7 +43,7 @@ def test_clocks_power_and_reasons() -> None:
     assert conditions.throttle_reasons == ("hw_thermal_slowdown",)  # idle, set clocks and the power limit are normal
 
 
-def test_what_the_device_does_not_tell_is_unknown() -> None:
+def test_what_the_device_does_not_show_is_unknown() -> None:
     functions = ("nvmlDeviceGetClockInfo", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetCurrentClocksEventReasons")
     assert monitor(**dict.fromkeys(functions, refuse)).conditions() == Conditions()
 

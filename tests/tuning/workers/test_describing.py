@@ -46,7 +46,7 @@ def test_a_device_that_is_not_there(wanted: str) -> None:
         choose_device(wanted, TWO_GPUS)
 
 
-def test_where_there_is_no_gpu_at_all_a_check_tells_why() -> None:
+def test_without_any_gpu_a_check_says_why() -> None:
     with pytest.raises(UsageError, match=r"^--device cuda: .* this machine has cpu; gpudoctor check shows why$"):
         choose_device("cuda", ["cpu"])
 

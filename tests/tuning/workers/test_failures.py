@@ -53,7 +53,7 @@ def test_types_of_full_memory(type_name: str) -> None:
         "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
     ],
 )
-def test_libraries_without_a_workspace_mean_memory_only_where_it_is_full(message: str) -> None:
+def test_libraries_without_a_workspace_mean_memory_only_if_it_is_full(message: str) -> None:
     assert classify(RUNTIME_ERROR, message, memory_full=True) == (OUT_OF_MEMORY, False)
     assert classify(RUNTIME_ERROR, message, memory_full=False) == (UNSUPPORTED, False)
 
@@ -107,7 +107,7 @@ def test_anything_else_is_the_users_bug_even_with_memory_full(message: str) -> N
     assert classify(RUNTIME_ERROR, message, memory_full=True) == (WORKLOAD, False)
 
 
-def test_the_cause_counts_where_the_user_wraps_it() -> None:
+def test_the_cause_counts_if_the_user_wraps_it() -> None:
     def wrapped() -> None:
         try:
             raise OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")

@@ -254,9 +254,7 @@ def test_a_batch_larger_than_the_data_set(monkeypatch: pytest.MonkeyPatch) -> No
     ("platform", "methods", "forks"),
     [("linux", ["fork"], True), ("linux", ["spawn"], False), ("darwin", ["fork"], False)],
 )
-def test_where_workers_are_forked(
-    platform: str, methods: list[str], forks: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_if_workers_are_forked(platform: str, methods: list[str], forks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "sys", SimpleNamespace(platform=platform))
     monkeypatch.setattr(module, "multiprocessing", Asked({"get_all_start_methods": methods}))
     assert module._forks() is forks

@@ -103,7 +103,7 @@ def failed(outcome: Measurement | Failure) -> Failure:
     return outcome
 
 
-def test_a_trial_tells_all_that_was_seen() -> None:
+def test_a_trial_shows_all_that_was_seen() -> None:
     measurement = measured(bench(Work).measure(TRIAL, EFFORT))
     assert (measurement.status, measurement.batch_size, measurement.samples_per_step) == (OK, 8, 8)
     assert measurement.unit == "images/s"

@@ -179,7 +179,7 @@ def test_images_in_channels_last_give_the_same_scores() -> None:
     assert torch.allclose(workload.step(images.to(memory_format=torch.channels_last)), scores, atol=1e-3)
 
 
-def test_a_torch_without_its_attention_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torch_without_its_attention_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(functional, "scaled_dot_product_attention")
     with pytest.raises(UsageError, match="the workload transformer needs PyTorch 2.0 or newer, but this is "):
         build("transformer")

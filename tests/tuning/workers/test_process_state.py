@@ -141,7 +141,7 @@ PLAIN = {
 }
 
 
-def test_modes_are_read_where_this_version_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modes_are_read_if_this_version_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     torch: Any = Older()
     monkeypatch.setitem(sys.modules, "torch", torch)
     assert modes() == PLAIN
@@ -151,7 +151,7 @@ def test_modes_are_read_where_this_version_has_them(monkeypatch: pytest.MonkeyPa
     assert modes() == {}
 
 
-def test_modes_are_set_where_they_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modes_are_set_if_they_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     torch: Any = Older()
     monkeypatch.setitem(sys.modules, "torch", torch)
     changed: dict[str, Any] = {

@@ -414,7 +414,7 @@ def test_few_words_give_the_cause(text: str, check: str, remedy: str) -> None:
         pytest.param("DGL 2.1.0+cpu on my RTX 3060 is slow", id="a version of another"),
     ],
 )
-def test_words_beside_them_pass(text: str) -> None:
+def test_words_next_to_them_pass(text: str) -> None:
     assert first(text) is None
 
 

@@ -190,7 +190,7 @@ def test_what_says_no_such_thing(text: str) -> None:
     assert found is None or found.check_id not in ("runs-on-cpu", "python-version-no-wheel")
 
 
-def test_a_download_that_fails_is_no_cause_where_the_build_has_no_kernels() -> None:
+def test_a_download_that_fails_is_no_cause_if_the_build_has_no_kernels() -> None:
     text = """\
 NVIDIA GeForce RTX 5070 Ti with CUDA capability sm_120 is not compatible with the current PyTorch installation.
 The current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90.
@@ -356,7 +356,7 @@ RAY = "cuda-visible-devices-hides-gpu"
         ("sudo python3 setup.py install: no module named torch. But I have torch!", "wrong-python-environment"),
     ],
 )
-def test_a_cause_told_with_its_occasion(text: str, check: str) -> None:
+def test_a_cause_reported_with_its_occasion(text: str, check: str) -> None:
     found = first(text)
     assert found is not None
     assert found.check_id == check
