@@ -60,6 +60,7 @@ def test_the_tests_of_the_workers_pass_with_torch(part: str, tmp_path: Path) -> 
             place = file.parent if file.name == "__init__.py" else file
             (tmp_path / place.name).symlink_to(place)
     files = sorted(REPOSITORY.glob("tests/tuning/workers/test_*.py"))
+    files.append(REPOSITORY / "tests" / "benchmarks" / "test_tuning_real.py")
     chosen = [file for file in files if (file.name == part if part in LONG else file.name not in LONG)]
     done = subprocess.run(
         [str(python), "-m", "pytest", *map(str, chosen), "-q", "-rs", "-p", "no:cacheprovider"],
