@@ -1,5 +1,5 @@
-"""The fixes that several checks give, built from the tables.
+"""Fixes, built from the tables.
 
-A remedy's commands change the installation for certain, with the interpreter and tool of the environment diagnosed,
-and the last one verifies. If no command can help, there is none and the summary says what would.
+A remedy's commands use the interpreter and installer of the diagnosed environment, and the last one verifies the
+result. If no command can help, there are no commands and the summary says what would help.
 """

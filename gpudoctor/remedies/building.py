@@ -1,4 +1,4 @@
-"""What extensions and Triton's kernels are compiled with: toolkit, compiler, headers, and a way to find PyTorch."""
+"""Tools to compile extensions and Triton kernels: toolkit, compiler, headers, and access to PyTorch."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ from gpudoctor.remedies.torch_install import install_torch
 ARCHIVE = "https://developer.nvidia.com/cuda-toolkit-archive"
 APT = ("ubuntu", "debian")
 POLICY = "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#host-compiler-support-policy"
-# What a build without isolation must find installed. Source: flash-attention, README, "Installation and features".
+# Packages that a build without isolation must find installed. Source: flash-attention, README, "Installation and features".
 BUILD_TOOLS = ("setuptools", "wheel", "packaging", "ninja")
 REFERENCE = "https://pip.pypa.io/en/stable/cli/pip_install/#cmdoption-no-build-isolation"
 
@@ -30,7 +30,7 @@ def install_python_headers(*, python: Python, system: System) -> tuple[Fix, ...]
 
 @fix
 def install_compiler(*, visual_studio: bool = False, python: Python, system: System) -> tuple[Fix, ...]:
-    """Return how to install a compiler. visual_studio: cl.exe is the one that is missing."""
+    """Return how to install a compiler. visual_studio: cl.exe is missing."""
     linux: tuple[Fix, ...] = ()
     if system.os != "windows":
         linux = (Fix("install-conda-gcc" if environment_of(python, system).conda_prefix else "install-system-gcc"),)
@@ -40,9 +40,9 @@ def install_compiler(*, visual_studio: bool = False, python: Python, system: Sys
 
 @fix
 def install_gcc(*, newest: int, python: Python, system: System) -> Fix:
-    """Return how to compile with a gcc that nvcc accepts.
+    """Return how to compile with a gcc version that nvcc accepts.
 
-    PyTorch hands CC to nvcc as its host compiler, CMake takes CUDAHOSTCXX, nvcc itself NVCC_CCBIN for its -ccbin.
+    PyTorch passes CC to nvcc as host compiler, CMake uses CUDAHOSTCXX, and nvcc itself NVCC_CCBIN for -ccbin.
     Source: torch/utils/cpp_extension.py; CMake's documentation of CUDAHOSTCXX; nvcc --help.
     """
     if environment_of(python, system).conda_prefix:
@@ -53,7 +53,7 @@ def install_gcc(*, newest: int, python: Python, system: System) -> Fix:
 
 @fix
 def newer_toolkit_for_compiler(*, gcc: str) -> Remedy:
-    """Return which newer toolkit accepts this version of gcc; "" for another compiler or an unknown version."""
+    """Return the newer toolkit that accepts this gcc version; "" for another compiler or an unknown version."""
     major = int(gcc.partition(".")[0]) if gcc else None
     first = first_toolkit_for_gcc(major) if major is not None else None
     which = f"CUDA {first} or newer accepts gcc {major}" if first else "newer ones accept newer compilers"
@@ -67,7 +67,7 @@ def newer_toolkit_for_compiler(*, gcc: str) -> Remedy:
 def build_without_isolation(
     *, package: str, pytorch: Pytorch, python: Python, system: System
 ) -> tuple[Remedy | Fix, ...]:
-    """Return how to build a package where its setup.py finds PyTorch. package: "" if it is unknown."""
+    """Return how to build a package so that its setup.py finds PyTorch. package: "" if unknown."""
     environment = environment_of(python, system)
     first = "" if pytorch.installed else ", after PyTorch is installed there"
     name = package or "PACKAGE"
@@ -90,7 +90,7 @@ def build_without_isolation(
 
 @fix
 def use_toolkit(*, cuda: CudaVersion | None, toolkit: Toolkit, python: Python, system: System) -> Remedy | Fix:
-    """Return how to compile with the toolkit of `cuda` (None: of PyTorch): one that is here, else how to install it."""
+    """Return how to compile with the toolkit for `cuda` (None: PyTorch's), and how to install it if it is missing."""
     fitting = [
         install
         for install in toolkit.toolkits or ()
@@ -125,10 +125,10 @@ def _install(cuda: CudaVersion | None, windows: bool, python: Python, system: Sy
     distribution = system.distribution
     first = first_apt_toolkit(distribution, system.distribution_version)
     if cuda is not None and first is not None and cuda < first:
-        # NVIDIA's apt repository has no toolkit that old: the installer from the archive.
+        # NVIDIA's apt repository has no toolkit that old, so use the installer from the archive.
         yield with_sudo(f"sh cuda_{cuda}*_linux.run --toolkit --silent", system)
     elif cuda is not None and distribution in (None, *APT):
-        # From NVIDIA's repository: the package cuda would bring a driver too.
+        # From NVIDIA's repository. The package cuda would also install a driver.
         yield with_sudo(f"apt-get install --yes cuda-toolkit-{cuda.major}-{cuda.minor}", system)
     if cuda is None:
         yield python_command(python, "-c", "import torch; print(torch.version.cuda)")
@@ -140,7 +140,7 @@ def _install(cuda: CudaVersion | None, windows: bool, python: Python, system: Sy
 
 @fix
 def torch_for_toolkit(*, machine: Machine, nvcc: CudaVersion) -> tuple[Remedy, ...]:
-    """Return how to install a PyTorch of the toolkit's CUDA major version; nothing if no release has one."""
+    """Return how to install a PyTorch for the toolkit's CUDA major version; nothing if no release has one."""
     offered = {
         build.cuda for build in torch_builds() if build.cuda.major == nvcc.major and build.available is not False
     }
@@ -156,7 +156,7 @@ def torch_for_toolkit(*, machine: Machine, nvcc: CudaVersion) -> tuple[Remedy, .
 
 @fix
 def name_to_cmake(devices: tuple[Device, ...] | None) -> Fix:
-    """Return how to give CMake the nvcc to use and for which architectures to compile."""
+    """Return how to pass nvcc and the architectures to CMake."""
     return Fix("name-nvcc-to-cmake", listed=";".join(_capabilities(devices)).replace(".", "") or "86")
 
 

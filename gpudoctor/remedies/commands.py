@@ -1,4 +1,4 @@
-"""Command lines: quoted for the shell of the machine diagnosed, with its environment's interpreter and tool."""
+"""Command lines, quoted for the diagnosed machine's shell, with its interpreter and installer."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,25 +6,25 @@ from collections.abc import Iterable, Sequence
 from gpudoctor.model import Python, System
 from gpudoctor.model.record import record
 
-# Inside double quotes these mean something to a POSIX shell, to PowerShell or to cmd.
+# Special inside double quotes to a POSIX shell, PowerShell or cmd.
 _SPECIAL = r'["$`\\!%]'
-# PowerShell takes typographic quotation marks for plain ones.
+# PowerShell treats typographic quotation marks as plain ones.
 _NOT_IN_DOUBLE = '["$`%\u201c-\u201e]'
 _NOT_IN_SINGLE = "[\"'%&|<>^\u2018-\u201e]"
-# The part of a path that the shell itself expands: of PowerShell, or of cmd.
+# The part of a path that PowerShell or cmd expands.
 _HOME = r"^(?:\$HOME|%USERPROFILE%)(?=\\)"
 
-# Containers, images, services, devices and variables have no other characters; no option of a program fits.
+# The only characters in names of containers, images, services, devices and variables; a program option never matches.
 _NAME = r"(?a)[\w/][\w./:@+-]*"
-# What pip, uv and conda are given: an option without a value, a requirement, an address, or a folder.
+# Arguments for pip, uv and conda: an option without a value, a requirement, an address, or a folder.
 _OF_INSTALLER = (
     r"(?a)-{1,2}[a-z][a-z-]*|\.|(?:git\+)?https://[\w./+-]+"
     r"|(?!(?:user|host)\b(?![-_.]))[A-Za-z0-9][\w.-]*(?:\[[\w, -]+\])?(?: ?[=<>!~][\w.,*+!=<>~ -]*[\w.*])?"
 )
-# Options of pip that `uv add` and `poetry add` do not have.
+# pip options that `uv add` and `poetry add` lack.
 _NOT_OF_ADD = {"--no-deps", "--find-links", "--extra-index-url", "--force-reinstall"}
 REFUSED = "\0"
-"""Begins and ends a value that has no place in a command: no name has such characters. See `fitting`."""
+"""Begins and ends a value that must not be in a command: no name has such characters. See `fitting`."""
 
 
 @record
@@ -32,10 +32,10 @@ class Environment:
     """The Python environment that a remedy changes.
 
     python: its interpreter, quoted.
-    installer: "pip" or "uv", what installs wheels in it.
+    installer: installs wheels in it: "pip" or "uv".
     conda_prefix: its root if it is a conda environment, else "". conda_name: its name if the root is not known.
-    project: "uv" or "poetry" if a project's lock file decides what is in it, else "".
-    setup: commands that create it first, if the present one must not be changed.
+    project: "uv" or "poetry" if a project's lock file defines its packages, else "".
+    setup: commands that create it, if the present one must not be changed.
     """
 
     python: str
@@ -52,21 +52,21 @@ class Environment:
         return f"{inside if self.conda_name else ''}{self.python} -c {quote_code(code, self.windows)}"
 
     def install(self, arguments: Sequence[str], force: bool = False) -> str:
-        """Return the command that installs wheels; `arguments` are requirements and options, not yet quoted."""
+        """Return the command that installs wheels; `arguments` are unquoted requirements and options."""
         forced = "--reinstall" if self.installer == "uv" else "--force-reinstall"
         rest = [*([forced] if force else []), *arguments]
         return self._add(rest) if self.project and not _NOT_OF_ADD & {*rest} else self._wheels("install", rest)
 
     def uninstall(self, names: Sequence[str]) -> str:
-        """Return the command that removes distributions that pip or uv installed."""
+        """Return the command that uninstalls distributions of pip or uv."""
         return self._wheels("uninstall", [*([] if self.installer == "uv" else ["-y"]), *names])
 
     def conda(self, action: str, arguments: Sequence[str]) -> str:
-        """Return a conda command on this environment, the active one if its root is unknown."""
+        """Return a conda command for this environment, or for the active one if its root is unknown."""
         return f"{join(['conda', action, '--yes', *self.conda_options()], self.windows)} {self._join(arguments)}"
 
     def conda_options(self) -> list[str]:
-        """Return the options that name the conda environment; [] for the active one."""
+        """Return conda's options for the environment; [] for the active one."""
         if self.conda_prefix:
             return ["--prefix", self.conda_prefix]
         return ["--name", self.conda_name] if self.conda_name else []
@@ -79,7 +79,7 @@ class Environment:
         return f"{self.pip(action)} {self._join(arguments)}"
 
     def pip(self, action: str) -> str:
-        """Return the beginning of a command of pip: "python -m pip install"."""
+        """Return the beginning of a pip command: "python -m pip install"."""
         if self.installer != "uv":
             return f"{self.python} -m pip {action}"
         # An environment made by uv has no pip; without --python uv uses the active one, else .venv.
@@ -87,7 +87,7 @@ class Environment:
         return f"uv pip {action}{named}"
 
     def _add(self, arguments: Sequence[str]) -> str:
-        """Return the command that installs wheels and notes them, and their index, in the project's file."""
+        """Return the command that installs wheels and adds them and their index to the project file."""
         index = next((argument for argument in arguments if argument.startswith("https://")), "")
         rest = [argument for argument in arguments if argument not in (index, "--index-url")]
         source = index_name(index) if self.project == "poetry" else f"{index_name(index)}={index}"
@@ -96,12 +96,12 @@ class Environment:
 
 
 def index_name(address: str) -> str:
-    """Return the name that a project's file gets for an index of PyTorch: "pytorch-cu128"."""
+    """Return the name of a PyTorch index in a project file: "pytorch-cu128"."""
     return f"pytorch-{address.rpartition('/')[2]}"
 
 
 def environment_of(python: Python, system: System = System()) -> Environment:
-    """Return the environment to change: the one diagnosed, or a new one if PEP 668 forbids pip in it."""
+    """Return the environment to change: the diagnosed one, or a new one if PEP 668 forbids pip in it."""
     windows = is_windows(python, system)
     interpreter = program(python, windows)
     installer = "uv" if python.installer == "uv" else "pip"
@@ -136,22 +136,22 @@ def python_command(python: Python, *arguments: str) -> str:
 
 
 def program(python: Python, windows: bool) -> str:
-    """Return the interpreter as the program of a command line, which PowerShell does not run in quotes without "&"."""
+    """Return the interpreter as the program of a command line. PowerShell needs "&" before a quoted program."""
     if python.executable is None and (python.project or python.installer == "uv"):
         return "uv run --no-sync python" if not python.project else f"{python.project} run python"
     path = python.executable or "python"
     word = quote_value(path, windows)
     if windows and word.startswith(("'", '"')) and "%" not in word:
         word = f"& {word}"
-    # ComfyUI's portable build starts its Python with -s, so that packages of the user's folder stay out.
+    # ComfyUI's portable build starts Python with -s, to ignore packages in the user's folder.
     return f"{word} -s" if "python_embed" in path else word
 
 
 def is_windows(python: Python, system: System = System()) -> bool:
-    """Return whether commands are for a shell of Windows."""
+    """Return whether commands are for a Windows shell."""
     if system.os is not None:
         return system.os == "windows"
-    path = python.executable or ""  # a backslash in a path of Linux is a character like others
+    path = python.executable or ""  # a backslash in a Linux path is an ordinary character
     return (python.platform_tag or "").startswith("win") or re.match(
         r"[A-Za-z]:[\\/]|[^/]*\\[^/]*\.exe$", path
     ) is not None
@@ -166,7 +166,7 @@ def quote(word: str, windows: bool = False) -> str:
     """Return `word` quoted for a POSIX shell, or for cmd and PowerShell."""
     import shlex
 
-    if not word.isprintable():  # no line of a command, and what hides or turns text round
+    if not word.isprintable():  # no line breaks, and no characters that hide or reverse text
         return refused(word)
     if windows:
         return _quote_for_windows(word)
@@ -176,7 +176,7 @@ def quote(word: str, windows: bool = False) -> str:
 
 
 def _quote_for_windows(word: str) -> str:
-    """Return `word` so that PowerShell takes it as one argument, and cmd runs nothing of it."""
+    """Return `word` as one argument for PowerShell, of which cmd executes nothing."""
     if re.fullmatch(r"[\w+=:./\\~-][\w@+=:./\\~-]*", word):
         return word
     if not re.search(_NOT_IN_DOUBLE, re.sub(_HOME, "", word)) and not word.endswith("\\"):
@@ -185,7 +185,7 @@ def _quote_for_windows(word: str) -> str:
 
 
 def quote_value(value: str, windows: bool = False) -> str:
-    """Return a text of the machine, such as a path, quoted as one argument that is not an option."""
+    """Return text from the machine, such as a path, quoted as one argument that is not an option."""
     return refused(value) if value.startswith("-") else quote(value, windows)
 
 
@@ -200,12 +200,12 @@ def module_name(name: str) -> str:
 
 
 def refused(value: str) -> str:
-    """Return the value marked as one that no command may contain: its remedy then shows no command."""
+    """Mark the value as one that no command may contain: its remedy then shows no command."""
     return value if value.startswith(REFUSED) else f"{REFUSED}{value.replace(REFUSED, '')}{REFUSED}"
 
 
 def quote_code(code: str, windows: bool = False) -> str:
-    """Return Python code as one argument, in double quotes, which all shells know, unless something in it forbids."""
+    """Return Python code as one argument, in double quotes, which work in all shells, if the code allows it."""
     if REFUSED in code:
         return code
     if windows or not re.search(_SPECIAL, code):

@@ -1,4 +1,4 @@
-"""Containers seen from outside: another image, and other settings at their start."""
+"""Containers seen from the host: another image, and other start options."""
 
 from gpudoctor.model import Container, ContainerSetup, CudaVersion, Fix, Python, Remedy, System
 from gpudoctor.remedies.commands import quote_name
@@ -13,7 +13,7 @@ TAGS = "https://hub.docker.com/r/nvidia/cuda/tags"
 
 @fix
 def use_older_base_image(setup: ContainerSetup, at_most: CudaVersion | None) -> Remedy | Fix:
-    """Return how the image of a container is built, or chosen, for the CUDA that the host's driver supports."""
+    """Return how to build or choose an image for a CUDA version that the host's driver supports."""
     if setup.base is None:
         return Fix("use-older-image", at_most=at_most)
     limit = f"CUDA {at_most} or older" if at_most is not None else "an older CUDA"
@@ -29,7 +29,7 @@ def use_older_base_image(setup: ContainerSetup, at_most: CudaVersion | None) -> 
 
 @fix
 def install_torch_in_image(setup: ContainerSetup, *, machine: Machine, system: System) -> Remedy:
-    """Return the line of the Dockerfile that installs a PyTorch for CUDA, and how to rebuild the image with it."""
+    """Return the Dockerfile line that installs PyTorch for CUDA, and how to rebuild the image with it."""
     linux = System(os="linux", machine=system.machine)
     install: Remedy = machine.call(install_torch, python=Python(), system=linux, pytorch=setup.torch)
     lines = [command for command in install.commands if " install " in command]
@@ -48,7 +48,7 @@ def install_torch_in_image(setup: ContainerSetup, *, machine: Machine, system: S
 
 @fix
 def rebuild_image(*, container: Container) -> tuple[Fix, ...]:
-    """Return how to rebuild the image and start it: with compose first, unless docker run was used."""
+    """Return how to rebuild and start the image: compose first, unless docker run was used."""
     compose, run = Fix("rebuild-service"), Fix("rebuild-without-compose")
     if container.compose is None and container.gpus_requested is not None:
         return (run, compose)
@@ -57,7 +57,7 @@ def rebuild_image(*, container: Container) -> tuple[Fix, ...]:
 
 @fix
 def give_container_capabilities(setup: ContainerSetup, by_request: bool) -> Fix:
-    """Return how to start the container with the driver's libraries. by_request: its request for the GPU names them."""
+    """Return how to start the container with the driver libraries. by_request: its GPU request names them."""
     return Fix(
         "recreate-container",
         setup=setup,
@@ -73,10 +73,10 @@ def give_container_capabilities(setup: ContainerSetup, by_request: bool) -> Fix:
 def recreate_container(
     setup: ContainerSetup | None = None, *, wish: str, options: str, service_lines: str, program: str = ""
 ) -> tuple[Remedy, ...]:
-    """Return how to recreate the container with other settings: by compose, by `docker run`, its own way first.
+    """Return how to recreate the container with other settings: with compose and with `docker run`, its own way first.
 
-    wish: what is done, "Give it the GPU". options: of `docker run`. service_lines: YAML of the service, in one line.
-    program: that shows in the image that it worked.
+    wish: the effect, "Give it the GPU". options: for `docker run`. service_lines: the service's YAML, in one line.
+    program: verifies the result inside the image.
     """
     setup = setup or ContainerSetup(name="", kind="container")
     image = quote_name(setup.image or "IMAGE")

@@ -1,4 +1,4 @@
-"""GPUs in containers: NVIDIA's toolkit, and how a container is started with a GPU."""
+"""GPUs in containers: the NVIDIA Container Toolkit, and start options for a GPU."""
 
 import re
 from itertools import pairwise
@@ -12,12 +12,12 @@ from gpudoctor.remedies.fixes import fix, remedy_of_row
 GUIDE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
 DOCKER = "https://docs.docker.com/engine/containers/gpu/"
 PODMAN = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html"
-# The engines that have another way to the GPU, and what is to be done there.
+# Engines with another way to the GPU, and their fix.
 OTHER_ENGINES = {
     "kubernetes": "Ask for the GPU in the pod's resources: limits: nvidia.com/gpu: 1",
     "singularity": "Start the container again with --nv",
 }
-# Words of a command that are advised as a report has them: what a shell passes on as it is, and harmless options.
+# Words that a fix copies from a report's command: words that a shell leaves unchanged, and harmless options.
 _PLAIN = re.compile(
     r"[\w./][\w./:=+-]*|-[ditpv]{1,3}|--(?:rm|name|publish|volume|restart|shm-size|ipc|network|detach)(?:=[\w./:+-]+)?",
     re.ASCII,
@@ -44,7 +44,7 @@ def install_container_toolkit(*, system: System) -> Remedy | Fix:
 
 @fix
 def configure_engine(*, container: Container, engine: str = "docker") -> Fix:
-    """Return how to make an engine use the toolkit that is installed: the runtime of docker, the CDI file of podman."""
+    """Return how to make an engine use the installed toolkit: Docker's runtime, Podman's CDI file."""
     if engine == "podman":
         return Fix("write-cdi-specification-for-podman")
     return Fix("configure-rootless-docker" if container.rootless else "configure-docker")
@@ -61,7 +61,7 @@ def start_container_with_gpu(
 ) -> Remedy | Fix:
     """Return how to start the container again with its GPU.
 
-    If its own command line is not known, the command shows on any image that the options are right.
+    If its own command line is unknown, the command tests the options with any image.
     """
     engine = engine_of(system, container)
     if engine in OTHER_ENGINES:
@@ -90,7 +90,7 @@ def start_container_with_gpu(
 
 @fix
 def start_container_in_its_way_with_gpu(*, container: Container) -> tuple[Fix, ...]:
-    """Return how to start the container with its GPU, in the way in which it was started first."""
+    """Return how to start the container with its GPU, in the way it was first started."""
     run, toolkit = Fix("start-container-with-gpu"), Fix("install-container-toolkit")
     compose = Fix("reserve-gpu-in-compose")
     if container.engine == "kubernetes":
@@ -104,7 +104,7 @@ def start_container_in_its_way_with_gpu(*, container: Container) -> tuple[Fix, .
 
 @fix
 def start_container_with_capabilities(granted: str, *, container: Container) -> tuple[Fix, ...]:
-    """Return how to start the container with libraries of the driver. granted: "compute,utility"."""
+    """Return how to start the container with driver libraries. granted: "compute,utility"."""
     run = Fix(
         "start-container-with-gpu",
         summary=f"Start the container with the capabilities {granted.replace(',', ' and ')}: "
@@ -117,7 +117,7 @@ def start_container_with_capabilities(granted: str, *, container: Container) -> 
 
 @fix
 def let_engine_use_gpu(fault: str = "not-installed", *, container: Container, system: System) -> tuple[Fix, ...]:
-    """Return how an engine gets the NVIDIA Container Toolkit, by how the engine was installed.
+    """Return how to set up the NVIDIA Container Toolkit, depending on how the engine was installed.
 
     fault: "not-installed", "misconfigured", "refused" (SELinux), "engine-too-old", "ldconfig", "driver-in-image".
     """
@@ -140,7 +140,7 @@ def let_engine_use_gpu(fault: str = "not-installed", *, container: Container, sy
 def let_engine_see_driver(
     driver_works: bool = False, *, container: Container, system: System
 ) -> tuple[Remedy | Fix, ...]:
-    """Return what helps if the container runtime finds no driver. driver_works: on the host it does."""
+    """Return the fix if the container runtime finds no driver. driver_works: on the host it works."""
     snap, desktop, look = Fix("replace-docker-snap"), Fix("leave-docker-desktop"), Fix("see-driver-and-docker-of-host")
     if system.os == "windows":
         return (_INSTALL,)
@@ -153,17 +153,17 @@ def let_engine_see_driver(
 
 @fix
 def write_cdi_specification(*, container: Container) -> tuple[Fix, ...]:
-    """Return how the engine gets a CDI specification of the GPUs: podman reads it unless the engine is Docker."""
+    """Return how to make a CDI specification of the GPUs: Podman reads it, unless the engine is Docker."""
     podman = Fix("write-cdi-specification-for-podman")
     is_docker = container.engine == "docker"
     return (_INSTALL, podman) if is_docker else (podman, _INSTALL)
 
 
 def engine_of(system: System, container: Container) -> str:
-    """Return the engine of the container, "docker" if nothing shows it."""
+    """Return the container's engine; "docker" if unknown."""
     return container.engine or system.container or "docker"
 
 
 def _try(options: str, engine: str = "docker") -> str:
-    # The runtime puts nvidia-smi into any image. Source: NVIDIA Container Toolkit, "Running a Sample Workload".
+    # The runtime adds nvidia-smi to any image. Source: NVIDIA Container Toolkit, "Running a Sample Workload".
     return f"{engine} run --rm {options} ubuntu nvidia-smi"

@@ -1,4 +1,4 @@
-"""Installing CUDA's libraries and cuDNN as wheels, and putting them where the loader looks."""
+"""Install CUDA libraries and cuDNN as wheels, and make the loader find them."""
 
 import re
 
@@ -11,7 +11,7 @@ from gpudoctor.remedies.packages import install_packages
 
 CUDNN_FOLDER = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'lib'))"
 
-# The first CTranslate2 that loads cuDNN 9; before, 8. Source: CHANGELOG.md of CTranslate2.
+# The first CTranslate2 that loads cuDNN 9; earlier ones load 8. Source: CHANGELOG.md of CTranslate2.
 FIRST_CTRANSLATE2_WITH_CUDNN_9 = "4.5.0"
 
 # The oldest cuDNN that NVIDIA offers as a wheel. Source: the releases of nvidia-cudnn-cu11.
@@ -22,10 +22,10 @@ FIRST_CUDNN_WHEEL = 8
 def install_cudnn(
     *, machine: Machine, pytorch: Pytorch | None, cuda_major: int | None, version: str, major: int | None
 ) -> tuple[Remedy, ...]:
-    """Return how to install cuDNN as a wheel where the loader finds it, then for the whole system.
+    """Return how to install cuDNN as a wheel that the loader finds, then for the whole system.
 
-    version: what is asked for, "==9.*" or ">=8.6"; "" for any. major: that of cuDNN, if it is known. cuda_major: that
-    of the message, if PyTorch's is unknown; else it is that of the packages here.
+    version: "==9.*" or ">=8.6"; "" for any. major: cuDNN's major version, if known. cuda_major: from the message, if
+    PyTorch's is unknown; otherwise that of the installed packages.
     """
     environment: Environment = machine.call(environment_of)
     if pytorch is not None and pytorch.cuda_version is not None:
@@ -66,13 +66,13 @@ def install_cudnn(
 
 
 def _oldest_device(devices: Devices) -> str:
-    """Return a device for which newer versions of cuDNN have no code; "" if none is known."""
+    """Return a device that newer cuDNN versions do not support; "" if none is known."""
     known = ((device_capability(device), device.label) for device in devices or ())
     return next((label for number, label in known if number is not None and number < ComputeCapability(7, 5)), "")
 
 
 def _cuda_major_of_packages(python: Python) -> int | None:
-    """Return the CUDA major version in the names of all packages here, None if they have none or several."""
+    """Return the CUDA major version in the names of all installed packages; None if they have none or several."""
     names = [package.name for package in python.packages or ()]
     found = {int(match[1]) for name in names if (match := re.search(r"-cu(1\d)$", name))}
     return found.pop() if len(found) == 1 else None
@@ -80,7 +80,7 @@ def _cuda_major_of_packages(python: Python) -> int | None:
 
 @fix
 def use_one_cudnn(*, asked_for: int, of_torch: int, python: Python) -> Remedy:
-    """Return how to make the package that needs another cuDNN than PyTorch need the same."""
+    """Return how to change a package to PyTorch's cuDNN version."""
     requirement = f"ctranslate2{'>=' if of_torch == 9 else '<'}{FIRST_CTRANSLATE2_WITH_CUDNN_9}"
     installed = python.matching("ctranslate2", "faster-whisper", "whisperx")
     named = f" ({requirement})" if installed else f"; of CTranslate2 (faster-whisper, WhisperX) it is {requirement}"
@@ -94,7 +94,7 @@ def use_one_cudnn(*, asked_for: int, of_torch: int, python: Python) -> Remedy:
 
 @fix
 def ctranslate2_for_cudnn(*, asked_for: int, python: Python) -> Remedy:
-    """Return how to install the CTranslate2 that uses the other cuDNN than the one asked for."""
+    """Return how to install the CTranslate2 for the other cuDNN version."""
     other = 9 if asked_for == 8 else 8
     return install_packages(
         python=python,
@@ -105,7 +105,7 @@ def ctranslate2_for_cudnn(*, asked_for: int, python: Python) -> Remedy:
 
 
 def _older_cudnn(python: Python, system: System, version: str, major: int) -> Remedy:
-    """Return how to get a cuDNN that is older than the first wheel."""
+    """Return how to get a cuDNN older than the first wheel."""
     environment = environment_of(python, system)
     requirement = f"cudnn{version}" if version else f"cudnn={major}"
     command = f"conda install {quote(requirement)}"
@@ -123,7 +123,7 @@ def _older_cudnn(python: Python, system: System, version: str, major: int) -> Re
 
 @fix
 def install_cuda_library(*, name: str, python: Python, system: System, pytorch: Pytorch | None) -> tuple[Remedy, ...]:
-    """Return how to give a package the CUDA library `name`, or the package a build for the CUDA that is there."""
+    """Return how to install the CUDA library `name` for a package, or a package build for the installed CUDA."""
     windows = system.os == "windows"
     major, stem = cuda_major_of(name), library_stem(name)
     cuda = pytorch.cuda_version if pytorch is not None else None
@@ -159,7 +159,7 @@ def install_cuda_library(*, name: str, python: Python, system: System, pytorch: 
 
 @fix
 def reinstall_cuda_wheel(*, wheel: str, certain: bool, python: Python) -> Remedy:
-    """Return how to reinstall the wheel of a CUDA library. certain: whether its CUDA major version is PyTorch's."""
+    """Return how to reinstall a CUDA library wheel. certain: whether its CUDA major version is PyTorch's."""
     note = "" if certain else " (cu11 in its name for a package built for CUDA 11, and so on)"
     return install_packages(
         python=python,

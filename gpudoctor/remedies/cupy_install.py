@@ -1,4 +1,4 @@
-"""Installing CuPy: the one distribution that driver, devices, Python and NumPy can use."""
+"""Install CuPy: the distribution that fits driver, devices, Python and NumPy."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,13 +16,13 @@ from gpudoctor.remedies.torch_choice import Machine, machine_of
 
 REFERENCE = "https://docs.cupy.dev/en/stable/install.html"
 VERIFY = "import cupy; print(cupy.__version__, int(cupy.arange(3).sum()))"
-# The last version for CUDA 11, for NumPy 1 and for Python 3.9; from 14 on the extra [ctk] contains CUDA's libraries.
+# The last version for CUDA 11, NumPy 1 and Python 3.9; since 14 the extra [ctk] contains the CUDA libraries.
 # Source: "CuPy v14" in https://docs.cupy.dev/en/stable/upgrade.html; wheel metadata of 13.6.0 and 14.2.0.
 LAST_13 = "13.6.0"
 LAST_13_PYTHON = (3, 13)
-# Distributions that people have; pip passes over those that are not installed.
+# Common distributions; pip ignores those that are not installed.
 USUAL = ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x")
-# The oldest toolkit of cupy-cuda13x, 12x and 11x.
+# The oldest toolkits for cupy-cuda13x, 12x and 11x.
 FIRST_TOOLKITS = (CudaVersion(13, 0), CudaVersion(12, 0), CudaVersion(11, 2))
 
 
@@ -50,12 +50,12 @@ def install_cupy(  # noqa: PLR0913
     gpus: Sequence[KnownGpu] = (),
     origin: Origin | None = None,
 ) -> Remedy:
-    """Return how to install exactly one CuPy, for the newest CUDA major that driver and devices can run.
+    """Return how to install exactly one CuPy, for the newest CUDA major version that driver and devices support.
 
-    Several CuPy distributions overwrite each other's files, and removing one of them leaves a broken package: all go
-    first. With an unknown driver it is the one for CUDA 12. cuda_major: this CUDA major instead of the newest.
-    named: distributions that a message names, which are removed if no list of packages is known. gpus: those that a
-    message names, if no device is known. A report need not list what is there: the usual ones go.
+    Several CuPy distributions overwrite each other's files, and removing one leaves a broken package, so all are
+    removed first. For an unknown driver CUDA 12 is chosen. cuda_major: this CUDA major version instead of the newest.
+    named: distributions in a message, which are removed if no list of packages is known. gpus: GPUs in a message,
+    used if no device is known. A report may not list the installed packages: then the usual ones are removed.
     """
     if origin is not None and origin.is_report:
         named = tuple(dict.fromkeys((*named, *USUAL)))
@@ -91,7 +91,7 @@ def install_cupy(  # noqa: PLR0913
 
 
 def _cuda_major(machine: Machine) -> int | None:
-    """Return the newest CUDA major that the driver runs and whose NVRTC compiles for every device."""
+    """Return the newest CUDA major version that the driver supports and whose NVRTC compiles for every device."""
     lasts = [last_toolkit(capability) for capability in machine.capabilities]
     for first in FIRST_TOOLKITS:
         # Unknown driver: CUDA 12 runs on every driver that is still supported.

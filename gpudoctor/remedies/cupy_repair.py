@@ -1,4 +1,4 @@
-"""Repairing CuPy: a package that is not whole, libraries and headers that it does not find, a NumPy that fits."""
+"""Repair CuPy: an incomplete package, missing libraries and headers, a NumPy that fits."""
 
 import re
 from dataclasses import replace
@@ -11,15 +11,15 @@ from gpudoctor.remedies.cupy_install import USUAL, install_cupy
 from gpudoctor.remedies.fixes import Machine, fix
 
 VERIFY_NUMPY = "import numpy, cupy; print(numpy.__version__, cupy.__version__)"
-# Names that NumPy 1.24 removed; the others went with NumPy 2. Source: release notes of NumPy 1.24.
+# Names that NumPy 1.24 removed; NumPy 2 removed the others. Source: release notes of NumPy 1.24.
 REMOVED_IN_1_24 = ("bool", "int", "float", "object", "complex", "str", "typeDict")
-# The interpreter of the environment that is advised if Python is too old.
+# The interpreter in the environment to create if Python is too old.
 NEW_PYTHON = Python(executable=".venv/bin/python", installer="pip")
 
 
 @fix
 def reinstall_cupy(*, machine: Machine, cupy: Cupy) -> Remedy:
-    """Return how to remove every CuPy, installed with whatever name, and to install the one that fits."""
+    """Return how to remove every CuPy distribution and install the one that fits."""
     there = cupy.distributions or ()
     others = [name for name in USUAL if name not in {package.name for package in there}]
     every = (*there, *(Package(name=name, version=PackageVersion("")) for name in others))
@@ -35,9 +35,9 @@ def reinstall_cupy(*, machine: Machine, cupy: Cupy) -> Remedy:
 
 @fix
 def install_older_cupy(*, part: str, cupy: Cupy) -> Fix:
-    """Return how to install a CuPy that still has the part; not needed if the program can be changed."""
+    """Return how to install a CuPy that still has the part, for a program that cannot be changed."""
     removed = removed_from_cupy(part)
-    assert removed is not None  # checks ask only for parts of the table
+    assert removed is not None  # checks name only parts in the table
     return Fix(
         "install-packages",
         requirements=(f"{removed.package}<{removed.last + 1}",),
@@ -50,7 +50,7 @@ def install_older_cupy(*, part: str, cupy: Cupy) -> Fix:
 
 @fix
 def install_library_for_cupy(*, library: str, cupy: Cupy) -> Fix:
-    """Return how to give CuPy a CUDA library, by its file's name or only "cublas"."""
+    """Return how to give CuPy a CUDA library, named by its file or only "cublas"."""
     name = library if "." in library else f"lib{library.removeprefix('lib')}.so"
     major = cupy.cuda_major
     if library_stem(name) == "nvrtc" and cuda_major_of(name) is None and major is not None:
@@ -60,7 +60,7 @@ def install_library_for_cupy(*, library: str, cupy: Cupy) -> Fix:
 
 @fix
 def install_cupy_for_spacy(*, machine: Machine) -> tuple[Remedy | Fix, ...]:
-    """Return how to install the CuPy that spaCy does not find, and how to see why CuPy fails if it is there."""
+    """Return how to install the CuPy that spaCy does not find, and how to see why an installed CuPy fails."""
     install: Remedy = machine.call(install_cupy)
     return replace(install, reference="https://spacy.io/usage#gpu"), Fix("see-what-cupy-says")
 
@@ -77,7 +77,7 @@ def toolkit_for_gpu(*, gpu: KnownGpu) -> Remedy:
 
 @fix
 def cupy_by_gpu_generation(*, machine: Machine) -> tuple[Remedy | Fix, ...]:
-    """Return which CuPy and toolkit an unknown GPU needs, by its generation."""
+    """Return which CuPy and toolkit an unknown GPU needs, by GPU generation."""
     older: Remedy = machine.call(install_cupy, devices=None, cuda_major=12)
     text = "For a GPU before Turing (compute capability below 7.5: Maxwell, Pascal, Volta), for which CUDA 13 no longer"
     return replace(older, summary=f"{text} compiles: {older.summary}", reference=None), Fix("choose-cuda-by-gpu")
@@ -85,7 +85,7 @@ def cupy_by_gpu_generation(*, machine: Machine) -> tuple[Remedy | Fix, ...]:
 
 @fix
 def install_numpy_for_cupy(*, requirement: str, installed_fits: bool) -> tuple[Fix, ...]:
-    """Return how to install the NumPy that CuPy needs; nothing if the requirement cannot be given to pip."""
+    """Return how to install the NumPy that CuPy needs; nothing if pip cannot take the requirement."""
     if not re.fullmatch(r"[\d.*,<>=!~ ]+", requirement):
         return ()
     summary = f"Install the NumPy that this CuPy needs ({requirement})"
@@ -100,14 +100,14 @@ def _numpy(requirement: str, summary: str, force: bool = False) -> Fix:
 
 @fix
 def upgrade_cupy_for_numpy(*, machine: Machine, cupy: Cupy) -> Remedy:
-    """Return how to install a CuPy for the NumPy and the Python that are here."""
+    """Return how to install a CuPy for the installed NumPy and Python."""
     newer: Remedy = machine.call(install_cupy, cupy=replace(cupy, numpy_version=None))
     return replace(newer, summary=f"Upgrade CuPy to one that works with NumPy 2 (13.3 or newer): {newer.summary}")
 
 
 @fix
 def numpy_with_removed_name(*, name: str, cupy_status: CupyStatus) -> tuple[Fix, ...]:
-    """Return how to install a NumPy that still has `name`; nothing if this CuPy needs NumPy 2, as from 14 on."""
+    """Return how to install a NumPy that still has `name`; nothing if this CuPy needs NumPy 2, as 14 and newer do."""
     version = cupy_status.version
     if version is not None and version.release[:1] >= (14,):
         return ()

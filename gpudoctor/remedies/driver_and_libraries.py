@@ -1,4 +1,4 @@
-"""A driver and libraries that fit each other: a newer driver, or libraries built for an older one."""
+"""Make driver and libraries compatible: a newer driver, or libraries for an older one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from gpudoctor.remedies.driver_install import NO_UPDATE, gpu_capabilities, updat
 from gpudoctor.remedies.fixes import Machine, builder_of, fix
 from gpudoctor.remedies.torch_install import install_torch
 
-# The driver of CUDA 10.0, the oldest of the table of toolkits.
+# The driver for CUDA 10.0, the oldest in the table of toolkits.
 OLDEST_IN_TABLE = DriverVersion((410, 48))
 
 
@@ -26,9 +26,9 @@ def fit_driver_and_libraries(  # noqa: PLR0913
     needed: CudaVersion | DriverVersion | None = None,
     libraries: Sequence[str] = (),
 ) -> tuple[Remedy, ...]:
-    """Return how to update the driver and how to keep it, the one that this user can do first.
+    """Return how to update the driver and how to keep it; the way that this user can take is first.
 
-    needed: the driver itself, or the CUDA version that it must run. libraries: "torch", "cupy".
+    needed: the driver version, or the CUDA version that it must support. libraries: "torch", "cupy".
     """
     if driver.version is None:
         driver = Driver(cuda_version=driver_state.cuda_version)

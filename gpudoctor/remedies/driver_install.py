@@ -1,4 +1,4 @@
-"""Installing and updating the NVIDIA driver."""
+"""Install and update the NVIDIA driver."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,12 +19,12 @@ DEBIAN = "https://wiki.debian.org/NvidiaGraphicsDrivers"
 FABRIC_MANAGER = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 VERIFY = "nvidia-smi"
 NO_UPDATE = "No driver update helps"
-# Long-term branch that Ubuntu packages from 22.04 on, and the first that runs CUDA 13.
+# The first long-term branch that supports CUDA 13; Ubuntu 22.04 and newer package it.
 UBUNTU_BRANCH = 580
 UBUNTU_WITH_BRANCH = ("22.04", "24.04", "25.04", "25.10", "26.04")
-# Every maintained Ubuntu picks a driver of this branch or a newer one by itself.
+# Every maintained Ubuntu installs this branch or a newer one by default.
 UBUNTU_AUTOMATIC = 535
-# The package nvidia-open is of that repository. Source: https://wiki.debian.org/NvidiaGraphicsDrivers
+# The package nvidia-open is in that repository. Source: https://wiki.debian.org/NvidiaGraphicsDrivers
 KEYRING = "https://developer.download.nvidia.com/compute/cuda/repos/debian{}/x86_64/cuda-keyring_1.1-1_all.deb"
 # The open kernel modules start with Turing. Source: NVIDIA's driver installation guide, "Kernel Modules".
 FIRST_OPEN = ComputeCapability(7, 5)
@@ -32,7 +32,7 @@ FIRST_OPEN = ComputeCapability(7, 5)
 
 @fix
 def install_driver(*, system: System, devices: Sequence[Device] | None = None, place: Place = Place()) -> Remedy:
-    """Return how to install the NVIDIA driver if there is none."""
+    """Return how to install the NVIDIA driver if it is missing."""
     if place.is_tegra:
         return remedy_of_row("install-jetpack", system)
     return _with_packages("Install the NVIDIA driver", system, gpu_capabilities(devices, system), None)
@@ -40,7 +40,7 @@ def install_driver(*, system: System, devices: Sequence[Device] | None = None, p
 
 @fix
 def reinstall_driver(*, system: System, place: Place = Place()) -> Remedy:
-    """Return how to reinstall a driver that does not run."""
+    """Return how to reinstall a driver that does not work."""
     if place.is_tegra:
         return remedy_of_row("install-jetpack", system)
     summary = "Reinstall the NVIDIA driver, which builds its kernel module for the running kernel"
@@ -68,8 +68,8 @@ def update_driver(
 ) -> Remedy:
     """Return how to update the NVIDIA driver to one that is new enough.
 
-    needed: the driver itself, or the CUDA version that it must run. If the GPU's last driver branch is older than
-    that, no update helps: the remedy has no commands and says so.
+    needed: the driver version, or the CUDA version that it must support. If the GPU's last driver branch is older, no
+    update helps: the remedy has no commands and says so.
     """
     if place.is_tegra:
         return remedy_of_row("install-jetpack", system)
@@ -92,7 +92,7 @@ def update_driver(
 
 
 def gpu_capabilities(devices: Sequence[Device] | None, system: System) -> tuple[ComputeCapability, ...]:
-    """Return the compute capabilities of the devices, of the GPUs on the PCI bus if the driver lists none."""
+    """Return the compute capabilities of the devices, or of the GPUs on the PCI bus if the driver lists none."""
     on_bus = [Device(nvml_index=0, name=gpu.name, pci_device_id=gpu.device_id) for gpu in system.nvidia_gpus or ()]
     return capabilities_of(devices) or capabilities_of(on_bus)
 
@@ -116,7 +116,7 @@ def _ruled_out(
 def _with_packages(
     summary: str, system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
 ) -> Remedy:
-    """Return the remedy with the commands of the distribution, if its documentation has some."""
+    """Return the remedy with the distribution's documented commands, if there are any."""
     lasts = [branch for branch in map(last_driver_branch, capabilities) if branch is not None]
     if lasts:
         summary += f"; {min(lasts)} is the last branch that supports this GPU"
@@ -142,7 +142,7 @@ def _with_packages(
 
 
 def legacy_driver(row: Mapping[str, Any], branch: str) -> tuple[str, ...]:
-    """Return the commands for the driver of an older branch ("470"); () if there are none, or it is not a number."""
+    """Return the commands for an older driver branch ("470"); () without commands, or if it is not a number."""
     is_branch = branch.isascii() and branch.isdigit()
     return tuple(command.replace("{branch}", branch) for command in row.get("driver_legacy", ()) if is_branch)
 
@@ -155,7 +155,7 @@ def for_root(commands: Sequence[str], system: System) -> Iterator[str]:
 def _package_commands(
     row: Mapping[str, Any], system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
 ) -> tuple[Sequence[str], str]:
-    """Return the commands and the page that documents them."""
+    """Return the commands and the address of their documentation."""
     if row.get("id") == "debian":
         return _debian(system, capabilities, version)
     lasts = [branch for branch in map(last_driver_branch, capabilities) if branch is not None]
@@ -165,7 +165,7 @@ def _package_commands(
     elif lasts and "driver_legacy" in row:
         commands = legacy_driver(row, min(lasts)[1:])
     elif not (capabilities or row.get("driver_picks")):
-        # They follow the newest branch, so the commands are for a GPU that is known to be among those it supports.
+        # They install the newest branch, so the GPU must be known to be supported by it.
         commands = ()
     return commands, row.get("page", GUIDE if system.os == "linux" else DOWNLOAD)
 
@@ -173,7 +173,7 @@ def _package_commands(
 def _debian(
     system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None
 ) -> tuple[tuple[str, ...], str]:
-    """Return the commands for Debian's own driver, or for NVIDIA's repository if that one is too old."""
+    """Return the commands for Debian's own driver, or for NVIDIA's repository if Debian's is too old."""
     release = system.distribution_version
     packaged = packaged_driver(system.distribution, release)
     needed = tuple(filter(None, (version, *map(first_driver, capabilities))))
@@ -189,7 +189,7 @@ def _debian(
 
 
 def _ubuntu(system: System, capabilities: Sequence[ComputeCapability], version: DriverVersion | None) -> str:
-    """Return the command that picks the driver by itself, or a branch if that one might be too old."""
+    """Return the command that chooses the driver automatically, or a branch if that might be too old."""
     automatic_may_be_too_old = version is not None and UBUNTU_AUTOMATIC < version.parts[0] <= UBUNTU_BRANCH
     if not automatic_may_be_too_old or not capabilities or system.distribution_version not in UBUNTU_WITH_BRANCH:
         return "{sudo}ubuntu-drivers install"

@@ -1,4 +1,4 @@
-"""Getting a build of a compiled extension that fits the installed PyTorch."""
+"""Get a build of a compiled extension that fits the installed PyTorch."""
 
 from gpudoctor.model import Fix, Package, Python, Pytorch, Remedy, System
 from gpudoctor.remedies.commands import Environment, environment_of, module_name, python_command
@@ -6,7 +6,7 @@ from gpudoctor.remedies.fixes import fix
 
 SHOW = "import sys, torch; print(sys.version, torch.__version__, torch.version.cuda, torch.compiled_with_cxx11_abi())"
 PYG = ("torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv", "pyg-lib")
-# Their setup.py uses the wheel that fits the installed torch if there is one, else compiles.
+# Their setup.py uses a wheel that fits the installed torch if there is one, otherwise it compiles.
 # Source: setup.py of flash-attention, causal-conv1d and mamba: get_wheel_url.
 FIND_THEIR_WHEEL = ("flash-attn", "causal-conv1d", "mamba-ssm")
 
@@ -19,7 +19,7 @@ SOURCES = {
 
 @fix
 def replace_extension(*, package: Package, pytorch: Pytorch, python: Python, system: System) -> Remedy | Fix:
-    """Return how to replace an installed extension by one that is built for the installed PyTorch."""
+    """Return how to replace an installed extension with one built for the installed PyTorch."""
     name, version = package.name, package.version
     module = module_name(name.replace("-", "_"))
     verify = python_command(python, "-c", f"import torch, {module}; print(torch.__version__)")
@@ -76,7 +76,7 @@ def reinstall_extension(*, name: str, pytorch: Pytorch, python: Python, system: 
 def _with_its_torch(
     name: str, pytorch: Pytorch, python: Python, environment: Environment, target: str
 ) -> tuple[Remedy, ...]:
-    """Return the remedy for a package whose every release is built for one release of PyTorch, which it pins."""
+    """Return the remedy for a package whose releases are each built for one PyTorch release, which they pin."""
     index = (
         ["--index-url", f"https://download.pytorch.org/whl/{pytorch.cuda_version.tag}"] if pytorch.cuda_version else []
     )
@@ -108,7 +108,7 @@ def _pyg(name: str, pytorch: Pytorch, environment: Environment, show: str) -> Re
 
 
 def _pyg_wheel(name: str, pytorch: Pytorch, environment: Environment, verify: str) -> Remedy:
-    """Return how to install the wheel of PyG for this PyTorch. Not every version was built for every PyTorch."""
+    """Return how to install the PyG wheel for this PyTorch. Not every version was built for every PyTorch."""
     variant = pytorch.cuda_version.tag if pytorch.cuda_version is not None else "cpu"
     release = pytorch.version.minor_release if pytorch.version is not None else ""
     page = f"https://data.pyg.org/whl/torch-{release}.0+{variant}.html"

@@ -1,4 +1,4 @@
-"""Remedies made to fit the machine: commands of its shell, names of its containers, the folder to run them in."""
+"""Adapt remedies to the machine: its shell, container names, and the folder to run commands in."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,9 +9,9 @@ from gpudoctor.model import Attempts, Container, Place, Python, Remedy, System
 from gpudoctor.model.codec import json_beside
 from gpudoctor.remedies.commands import REFUSED, is_windows, quote_name
 
-# Commands that change nothing: the last one of a remedy shows whether it helped.
+# Commands that change nothing: the last command of a remedy verifies it.
 _VERIFIES = r"nvidia-smi(?! -)|gpudoctor |(?:& )?(?:\"[^\"]+\"|\S+)(?: -s)? -c |docker run "
-_LONGEST_SHOWN = 80  # characters of a value that is in no command
+_LONGEST_SHOWN = 80  # characters of a value that must not be in a command
 _RELATIVE = r"(?:\.[\\/])?([\w.-]+)[\\/]"
 
 
@@ -24,7 +24,7 @@ def fitted(
     python: Python,
     system: System,
 ) -> tuple[Remedy, ...]:
-    """Return the remedies with commands that can be pasted there, last what was tried or cannot be done."""
+    """Return the remedies with commands for that machine; those that were tried or cannot be done are last."""
     os_name = "windows" if place.is_windows or is_windows(python, system) else system.os
     if place.is_tegra:
         os_name = "tegra"
@@ -39,7 +39,7 @@ def fitted(
 
 
 def _without_refused(remedy: Remedy) -> Remedy:
-    """Return the remedy, without its commands if one has a value that is shown as text only."""
+    """Return the remedy, without its commands if one has a value that may only be shown as text."""
     if all(command.isprintable() for command in remedy.commands):
         return remedy
     values = re.findall(f"{REFUSED}([^{REFUSED}]*){REFUSED}", "".join(remedy.commands))
@@ -52,13 +52,13 @@ def _without_refused(remedy: Remedy) -> Remedy:
 
 
 def _is_lost(old: Remedy, new: Remedy) -> bool:
-    """Return whether nothing is left of what the commands change: they are for another system."""
+    """Return whether no changing command is left because all are for another system."""
     changing = [command for command in new.commands if not re.match(r"(?:sudo )?reboot$", command)]
     return len(new.commands) < len(old.commands) and all(re.match(_VERIFIES, command) for command in changing)
 
 
 def untried_first(remedies: Sequence[Remedy], attempts: Attempts) -> tuple[Remedy, ...]:
-    """Return the remedies, those last that the person already tried, or cannot do."""
+    """Return the remedies; those that the user already tried or cannot do are last."""
 
     def tried(remedy: Remedy) -> bool:
         changing = [command for command in remedy.commands if not re.match(_VERIFIES, command)] or [remedy.summary]
@@ -71,7 +71,7 @@ def untried_first(remedies: Sequence[Remedy], attempts: Attempts) -> tuple[Remed
 
 
 def _for_shell(remedy: Remedy, system: str, place: Place) -> Remedy:
-    """Return the remedy without the commands that the system's shell does not have, others in that shell's words."""
+    """Return the remedy without commands that the system's shell lacks, and others translated to that shell."""
     rules = json_beside(__file__, "shells").get(system)
     if rules is None or place.in_wsl:
         return remedy
@@ -80,17 +80,17 @@ def _for_shell(remedy: Remedy, system: str, place: Place) -> Remedy:
 
 def _translated(commands: Sequence[str], rules: dict[str, Any]) -> Iterator[str]:
     for whole in commands:
-        # "sudo tee" after "&&" belongs to what precedes it, so all parts of a command stay or go.
+        # "sudo tee" after "&&" belongs to the part before it, so all parts of a command are kept or removed.
         parts = whole.split(rules["join"]) if "join" in rules and " -c " not in whole else [whole]
         for pattern, new in rules["change"]:
             parts = [re.sub(pattern, new, part) for part in parts]
-        inside = re.match(r"(?:wsl|docker|kubectl|podman|srun)\b", whole)  # what follows is for a shell of Linux
+        inside = re.match(r"(?:wsl|docker|kubectl|podman|srun)\b", whole)  # the rest is for a Linux shell
         if inside or not any(re.search(rules["drop"], part) for part in parts):
             yield from parts
 
 
 def _named(remedy: Remedy, container: Container, podman: bool) -> Remedy:
-    """Return the remedy with names in the place of CONTAINER and the like, or first the command that shows them."""
+    """Return the remedy with real names instead of CONTAINER and the like, or with a first command that shows them."""
     for word, row in json_beside(__file__, "shells")["names"].items():
         if not any(re.search(rf"\b{word}\b", command) for command in remedy.commands):
             continue
@@ -110,7 +110,7 @@ def _named(remedy: Remedy, container: Container, podman: bool) -> Remedy:
 
 
 def _in_folder(remedy: Remedy, executable: str, folder: str) -> Remedy:
-    """Return the remedy with the folder in which a relative interpreter is found."""
+    """Return the remedy with the folder that a relative interpreter path starts from."""
     if not any(executable in command for command in remedy.commands):
         return remedy
     return replace(remedy, summary=f"{remedy.summary}; run this in the folder that contains {folder}")

@@ -1,4 +1,4 @@
-"""Fixes by their names: a check names one, the engine has it made into a remedy for the machine diagnosed."""
+"""Named fixes: a check names one, and the engine turns it into a remedy for the diagnosed machine."""
 
 import os
 import re
@@ -20,22 +20,22 @@ from gpudoctor.remedies.commands import (
 
 Made = Remedy | Fix | tuple[Remedy | Fix, ...]
 Builder = TypeVar("Builder", bound=Callable[..., Made])
-# What a value may have within Python code, whatever a report says.
+# Characters that a value may have inside Python code, whatever a report says.
 _IN_CODE = re.compile(r"[\w.:+-]*")
 _builders: dict[str, Callable[..., Made]] = {}
 
 
 class Machine(Protocol):
-    """The machine diagnosed: calls a function with the sections that its parameters name."""
+    """The diagnosed machine: calls a function with the sections that its parameters name."""
 
     def call(self, function: Callable[..., Any], **arguments: Any) -> Any: ...
 
 
 def fix(builder: Builder) -> Builder:
-    """Register what makes a fix: its name is the function's, with hyphens. It returns remedies, or names other fixes.
+    """Register a function that makes a fix, named like the function with hyphens. It returns remedies or other fixes.
 
-    Parameters that are named like sections of the snapshot, or like conclusions, get those of the machine diagnosed; of
-    an unknown section a record without any fact. The others are the arguments that the check gives.
+    Parameters named like snapshot sections or conclusions get those of the diagnosed machine; an unknown section is a
+    record without facts. The other parameters are the check's arguments.
 
     Raises:
         ValueError: another function has that name.
@@ -48,7 +48,7 @@ def fix(builder: Builder) -> Builder:
 
 
 def remedies_of(fixes: tuple[Fix | Remedy, ...], machine: Machine) -> tuple[Remedy, ...]:
-    """Return what to do on this machine, in the order of the fixes. Raises KeyError: no fix has that name."""
+    """Return the remedies for this machine, in the order of the fixes. Raises KeyError: no fix has that name."""
     found: list[Remedy] = []
     for item in fixes:
         if isinstance(item, Remedy):
@@ -60,7 +60,7 @@ def remedies_of(fixes: tuple[Fix | Remedy, ...], machine: Machine) -> tuple[Reme
 
 
 def builder_of(name: str) -> Callable[..., Made]:
-    """Return what makes the fix of this name. Raises KeyError: there is none."""
+    """Return the function that makes the fix of this name. Raises KeyError: no fix has that name."""
     if name in _builders:
         return _builders[name]
     if name in _advice():
@@ -72,14 +72,14 @@ def builder_of(name: str) -> Callable[..., Made]:
 
 
 def remedy_of_row(name: str, system: System, python: Python = Python()) -> Remedy:
-    """Return the remedy of a row of the table, for a fix that has to be one remedy."""
+    """Return the remedy of a table row, for a fix that must be a single remedy."""
     made = _from_table(_advice()[name])(python=python, system=system, container=Container(), place=Place())
     assert isinstance(made, Remedy)
     return made
 
 
 def _likely_modules(name: str) -> list[str]:
-    """Return the modules of fixes, those that share the most words with the name first: to import all takes 15 ms."""
+    """Return the modules with fixes, most words in common with the name first: importing all takes 15 ms."""
     words = name.split("-")
     files = os.listdir(os.path.dirname(__file__))
     modules = sorted(name[:-3] for name in files if name.endswith(".py") and name != "__init__.py")
@@ -87,13 +87,13 @@ def _likely_modules(name: str) -> list[str]:
 
 
 def _advice() -> dict[str, dict[str, Any]]:
-    """Return the rows of the table: the fixes that need no code of their own, by their names."""
+    """Return the rows of the table by name: the fixes without code."""
     table: dict[str, dict[str, Any]] = json_beside(__file__, "advice")["fixes"]
     return table
 
 
 def _from_table(row: Mapping[str, Any]) -> Callable[..., Made]:
-    """Return what makes the fix of a row: from its texts, or another fix with the arguments that the row has."""
+    """Return a function that makes the fix of a row: from its texts, or another fix with the row's arguments."""
 
     def advise(python: Python, system: System, container: Container, place: Place, **arguments: Any) -> Made:
         windows = place.is_windows or is_windows(python, system)
@@ -120,8 +120,8 @@ def _from_table(row: Mapping[str, Any]) -> Callable[..., Made]:
 def _command(command: str | list[str], arguments: Mapping[str, Any], python: Python, system: System) -> str:
     """Return the command, with each argument quoted.
 
-    A list is what the environment's interpreter is called with. In a text "{python}" is that interpreter, "{sudo}" is
-    sudo unless the user is root or on Windows, and "{prefix}" is conda's option that names the environment.
+    A list is passed to the environment's interpreter. In a text "{python}" is that interpreter, "{sudo}" is sudo
+    unless the user is root or on Windows, and "{prefix}" is conda's option for the environment.
     """
     if isinstance(command, list):
         texts = {name: str(value) for name, value in arguments.items()}
@@ -138,9 +138,9 @@ def _command(command: str | list[str], arguments: Mapping[str, Any], python: Pyt
 
 
 def _filled(template: Any, arguments: Mapping[str, Any]) -> Any:
-    """Return a text, or each of several, with its arguments: "again[ for {cuda}]" is "again" if that one is empty.
+    """Return a text, or each of several, with its arguments: "again[ for {cuda}]" is "again" without `cuda`.
 
-    A text that is only a slot is the argument itself. Braces without an argument's name stay: they are code.
+    A text that is only a slot becomes the argument itself. Braces without an argument's name are code and stay.
     """
     if isinstance(template, list):
         return tuple(_filled(text, arguments) for text in template)

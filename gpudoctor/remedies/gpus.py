@@ -1,4 +1,4 @@
-"""A GPU that is missing, at fault, hot, busy or used by others, or that waits for its fabric."""
+"""Fixes for GPUs that are missing, faulty, hot, busy or used by others, or that wait for their fabric."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from gpudoctor.remedies.fixes import fix
 
 @fix
 def install_missing_driver(*, system: System) -> tuple[Fix, ...]:
-    """Return how to install the driver; a message shows neither where it was printed, nor whether there is a GPU."""
+    """Return how to install the driver; a message shows neither the machine nor whether it has a GPU."""
     if system.container is not None:
         return (Fix("install-driver"),)
     inside = "If that was inside a container, start it again with --gpus all"
@@ -18,9 +18,9 @@ def install_missing_driver(*, system: System) -> tuple[Fix, ...]:
 
 @fix
 def reset_gpu(*, system: System, place: Place, nvml_index: int | None = None, lost: bool = False) -> tuple[Fix, ...]:
-    """Return how to bring a faulty GPU back: by a reset, by a restart, or by hand.
+    """Return how to recover a faulty GPU: by a reset, by a restart, or by hand.
 
-    nvml_index: its number, None if it is not known which GPU it is. lost: the driver does not reach it any more.
+    nvml_index: its number, None if unknown. lost: the driver has lost it.
     """
     if place.in_container:
         return (Fix("reset-gpu-on-host"),)
@@ -39,7 +39,7 @@ def reset_gpu(*, system: System, place: Place, nvml_index: int | None = None, lo
 def cool_or_power_gpu(*, reasons: str = "", nvml_index: int | None = None) -> Remedy:
     """Return what to do about lowered clocks.
 
-    reasons: why they are, in the words of NVML, nvidia-smi or DCGM; heat and power are tried in turn if they name none.
+    reasons: in the words of NVML, nvidia-smi or DCGM; without a reason, heat and power are tried in turn.
     """
     heat = (
         "Cool the GPU, whose temperature is at its limit: clean fans and filters, improve the air flow, and leave the "
@@ -58,7 +58,7 @@ def cool_or_power_gpu(*, reasons: str = "", nvml_index: int | None = None) -> Re
 
 @fix
 def start_fabric_manager(*, place: Place, driver: Driver, system: System) -> Fix:
-    """Return how to start the fabric manager, installed in the driver's version if it is not known to be."""
+    """Return how to start the fabric manager, and to install the driver's version of it unless that is installed."""
     version = driver.version
     missing = driver.fabric_manager in (None, "not-installed") or driver.has_other_fabric_manager
     if place.in_container or not missing or version is None:
@@ -71,9 +71,9 @@ def start_fabric_manager(*, place: Place, driver: Driver, system: System) -> Fix
 
 @fix
 def end_programs_on_gpu(*, place: Place, system: System, nvml_index: int, pids: Sequence[int] = ()) -> Remedy:
-    """Return how to see which programs use a GPU, and what they are.
+    """Return how to see which programs use a GPU.
 
-    pids: those that NVML lists. In a container they are numbers of the host.
+    pids: process ids from NVML. In a container they are the host's.
     """
     query = f"nvidia-smi -i {nvml_index} --query-compute-apps=pid,process_name,used_memory --format=csv"
     inside = place.in_container or place.in_wsl

@@ -1,4 +1,4 @@
-"""The driver's kernel module: loading, building, signing and replacing it, and restarting the machine."""
+"""The driver's kernel module: load, build, sign and replace it, and restart the machine."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,9 @@ from gpudoctor.remedies.fixes import fix
 NOUVEAU_FILE = "/etc/modprobe.d/blacklist-nouveau.conf"
 DKMS_KEY = "/var/lib/dkms/mok.pub"
 MODULES = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html"
-# The last branch with code for Maxwell, Pascal and Volta: last_driver in the table of compute capabilities.
+# The last branch for Maxwell, Pascal and Volta: last_driver in the table of compute capabilities.
 LAST_PROPRIETARY = 580
-# A report seldom names the distribution; most are of these.
+# A report seldom names the distribution; these are the usual ones.
 USUAL = System(distribution="ubuntu")
 
 
@@ -23,8 +23,8 @@ USUAL = System(distribution="ubuntu")
 def load_driver(*, system: System, driver: Driver) -> Fix:
     """Return how to load the kernel module of an installed driver.
 
-    In this order: nouveau uses the GPU; no module was built for the running kernel; Secure Boot refuses a module that
-    DKMS signed with a key that is not enrolled; the module only waits to be loaded.
+    Cases, in this order: nouveau uses the GPU; no module was built for the running kernel; Secure Boot rejects a
+    module that DKMS signed with a key that is not enrolled; the module is not loaded yet.
     """
     if system.wsl:
         return Fix("reboot", summary="Restart WSL: it uses the Windows driver")
@@ -52,7 +52,7 @@ def keep_nouveau_out(*, system: System) -> Remedy:
 
 @fix
 def build_kernel_module(*, system: System, driver: Driver) -> Remedy:
-    """Return how to build the module for the running kernel with DKMS, if that has its source."""
+    """Return how to build the module for the running kernel with DKMS, if DKMS has its source."""
     kernel = f" {system.kernel}" if system.kernel else ""
     summary = f"Build the NVIDIA kernel module for the running kernel{kernel}"
     if driver.dkms is False and driver.module_built_for_kernel is False:
@@ -67,7 +67,7 @@ def build_kernel_module(*, system: System, driver: Driver) -> Remedy:
 
 @fix
 def enrol_module_key(*, system: System, driver: Driver) -> Remedy:
-    """Return how to let Secure Boot accept the key that the module is signed with."""
+    """Return how to make Secure Boot accept the module's signing key."""
     row = _row(system)
     key = row.get("module_key", DKMS_KEY)
     if row.get("like") == "fedora" and driver.dkms:
@@ -85,7 +85,7 @@ def enrol_module_key(*, system: System, driver: Driver) -> Remedy:
 def reload_uvm(
     *, place: Place, driver: Driver, devices: Devices = None, symptoms: tuple[Symptom, ...] | None = None
 ) -> tuple[Fix, ...]:
-    """Return how to bring back the kernel module nvidia_uvm and its device nodes."""
+    """Return how to load the kernel module nvidia_uvm again and restore its device nodes."""
     restart = Fix("reboot", summary="Reboot, if that does not help")
     if place.in_wsl or place.is_windows:
         return (restart,)
@@ -111,7 +111,7 @@ def install_legacy_driver(*, system: System, branch: str = "") -> Remedy:
 
 @fix
 def install_open_module(*, driver: Driver, system: System, devices: Devices = None) -> Remedy:
-    """Return how to replace the proprietary kernel module by the open one, of the same driver if that knows the GPU."""
+    """Return how to replace the proprietary kernel module with the open one, of the same driver if that has the GPU."""
     firsts = filter(None, map(first_driver, gpu_capabilities(devices, system)))
     branch = _branch(driver)
     fits = branch is None or all(first.parts[0] <= branch for first in firsts)
@@ -125,7 +125,7 @@ def install_open_module(*, driver: Driver, system: System, devices: Devices = No
 
 @fix
 def install_proprietary_module(*, driver: Driver, system: System) -> Remedy:
-    """Return how to replace the open kernel module by the proprietary one: newer branches have none for old GPUs."""
+    """Return how to replace the open kernel module with the proprietary one: newer branches have none for old GPUs."""
     branch = _branch(driver)
     newer = branch is not None and branch > LAST_PROPRIETARY
     which = f"of driver {LAST_PROPRIETARY}" if newer else "of the same driver"
@@ -136,7 +136,7 @@ def install_proprietary_module(*, driver: Driver, system: System) -> Remedy:
     )
     packages = [_ubuntu_package(LAST_PROPRIETARY if newer else branch, system)]
     if system.distribution == "debian":
-        # Newer drivers are of NVIDIA's repository: the first package keeps apt at the branch.
+        # Newer drivers are from NVIDIA's repository: the first package pins apt to the branch.
         packages = (
             ["nvidia-driver-pinning-580", "--allow-downgrades cuda-drivers-580"] if newer else ["nvidia-kernel-dkms"]
         )
@@ -152,13 +152,13 @@ def _branch(driver: Driver) -> int | None:
 
 
 def _ubuntu_package(branch: int | None, system: System) -> str:
-    """Return Ubuntu's package of the branch; "" for another distribution, or an unknown branch of Ubuntu."""
+    """Return Ubuntu's package for the branch; "" for another distribution or a branch that Ubuntu lacks."""
     named = system.distribution is None or (distribution_of(system).get("like") == "ubuntu" and branch)
     return f"nvidia-driver-{branch or UBUNTU_BRANCH}" if named else ""
 
 
 def _with_package(summary: str, reference: str, *packages: str, system: System = System(), legacy: str = "") -> Remedy:
-    """Return the remedy with the packages of apt, or the older branch `legacy` of a distribution that has it."""
+    """Return the remedy with apt packages, or with the older branch `legacy` if the distribution has it."""
     installs = [f"sudo apt-get install {package}" for package in packages if package]
     installs = installs or [*for_root(legacy_driver(distribution_of(system), legacy), system)]
     commands = (*installs, "sudo reboot", VERIFY) if installs else ()

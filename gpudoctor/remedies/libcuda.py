@@ -1,4 +1,4 @@
-"""Letting the loader and the linker find the driver's libcuda."""
+"""Make the loader and the linker find the driver's libcuda."""
 
 import re
 
@@ -6,16 +6,16 @@ from gpudoctor.model import Fix, Place
 from gpudoctor.remedies.fixes import fix
 
 WSL_FOLDER = "/usr/lib/wsl/lib"
-USUAL_FOLDER = "/usr/lib/x86_64-linux-gnu"  # of Debian and Ubuntu
+USUAL_FOLDER = "/usr/lib/x86_64-linux-gnu"  # on Debian and Ubuntu
 
 
-# Within double quotes a shell expands anything else, and no library is in such a folder.
+# A shell expands other characters inside double quotes, and no library is in such a folder.
 PLAIN_PATH = re.compile(r"[\w@+=:,./~-]+")
 
 
 @fix
 def link_libcuda(*, place: Place, library: str = "") -> tuple[Fix, ...]:
-    """Return how to let the linker find libcuda.so. library: path of the driver's library, "" if unknown."""
+    """Return how to make the linker find libcuda.so. library: path of the driver's library, "" if unknown."""
     library = library if PLAIN_PATH.fullmatch(library) else ""
     folder = library.rpartition("/")[0] or (WSL_FOLDER if place.in_wsl else USUAL_FOLDER)
     target = library or f"{folder}/libcuda.so.1"

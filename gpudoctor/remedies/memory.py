@@ -1,18 +1,18 @@
-"""What to do about memory that a job does not get: of the device, of the machine, and shared memory."""
+"""Fixes for missing memory: device memory, main memory and shared memory."""
 
 from gpudoctor.data.capabilities import features
 from gpudoctor.model import Container, Devices, Fix, Remedy, Shortage, System, Torch
 from gpudoctor.remedies.fixes import fix
 
-# Source: c10/core/AllocatorConfig.h of PyTorch 2.9; both names are read from then on.
+# Source: c10/core/AllocatorConfig.h of PyTorch 2.9, the first that reads both names.
 FIRST_RELEASE_WITH_NEW_NAME = (2, 9)
 # Source: release notes of PyTorch 2.1.
 FIRST_RELEASE_WITH_SEGMENTS = (2, 1)
-# Words of Windows for a commit limit that is reached: ERROR_COMMITMENT_LIMIT is 1455.
+# Windows' messages if the commit limit is reached: ERROR_COMMITMENT_LIMIT is 1455.
 PAGE_FILE = ("1455", "paging file", "页面文件")
-# Libraries whose allocator is PyTorch's.
+# Libraries that use PyTorch's allocator.
 TORCH = ("torch", "cuda", "vllm", "transformers")
-# Programs whose way to a smaller job has a row of its own.
+# Programs with their own fix for a smaller job.
 PROGRAMS = (
     *("vllm", "llama.cpp", "tensorflow", "jax", "cupy", "rmm", "onnxruntime", "xgboost"),
     *("program", "transformers"),
@@ -21,7 +21,7 @@ PROGRAMS = (
 
 @fix
 def make_job_smaller(*, shortage: Shortage, devices: Devices) -> Fix:
-    """Return how to make the job smaller, in the words of its program."""
+    """Return how to make the job smaller, with the options of its program."""
     library = shortage.library
     if library in PROGRAMS:
         return Fix(f"smaller-job-of-{library.replace('.', '-')}")
@@ -30,7 +30,7 @@ def make_job_smaller(*, shortage: Shortage, devices: Devices) -> Fix:
 
 
 def _precision(devices: Devices) -> str:
-    """Return the half precision that the device computes in; both if it is not known."""
+    """Return the device's half precision; both if unknown."""
     capability = devices[0].compute_capability if devices else None
     found = features(capability) if capability is not None else None
     if found is None:
@@ -40,7 +40,7 @@ def _precision(devices: Devices) -> str:
 
 @fix
 def find_who_holds_memory(*, shortage: Shortage) -> tuple[Fix, ...]:
-    """Return how to find what uses the device's memory."""
+    """Return how to find the programs that use device memory."""
     if shortage.library == "mps":
         return ()
     of_amd = "hip" in shortage.text or "HIP" in shortage.text
@@ -49,7 +49,7 @@ def find_who_holds_memory(*, shortage: Shortage) -> tuple[Fix, ...]:
 
 @fix
 def configure_allocator(*, shortage: Shortage, torch: Torch | None, system: System) -> tuple[Fix, ...]:
-    """Return the setting of PyTorch's allocator against fragmentation, by the name that this release reads."""
+    """Return PyTorch's allocator setting against fragmentation, with the variable name of this release."""
     if shortage.library == "mps":
         return (Fix("lift-mps-limit"),)
     if shortage.library not in TORCH:
@@ -78,7 +78,7 @@ def use_larger_mig_instance(*, shortage: Shortage, devices: Devices) -> tuple[Fi
 
 @fix
 def use_less_main_memory(*, shortage: Shortage, system: System) -> Fix:
-    """Return how a job needs less main memory."""
+    """Return how to make a job need less main memory."""
     return Fix("need-less-main-memory-on-windows" if _is_windows(shortage, system) else "need-less-main-memory")
 
 
@@ -99,7 +99,7 @@ def _is_windows(shortage: Shortage, system: System) -> bool:
 
 @fix
 def enlarge_shared_memory(in_container: bool | None, *, container: Container, system: System) -> tuple[Fix, ...]:
-    """Return how a program gets a larger /dev/shm. in_container: None if that is unknown, for which both are given."""
+    """Return how to enlarge /dev/shm for a program. in_container: None if unknown, which gives both ways."""
     engine = container.engine or system.container
     inside: tuple[Fix, ...] = (Fix("mount-memory-in-pod"),)
     if engine != "kubernetes":

@@ -1,4 +1,4 @@
-"""What gpudoctor itself does: a probe that failed, and tuning again."""
+"""Fixes about gpudoctor itself: a failed probe, and tuning again."""
 
 from gpudoctor.model import FoundProfile, Python, Remedy, System
 from gpudoctor.remedies.commands import is_windows, python_command, quote_value
@@ -14,7 +14,7 @@ COMMANDS = {"nvml": "nvidia-smi"}
 
 @fix
 def repeat_probe(*, python: Python, probe: str, fatal: bool = False) -> Remedy:
-    """Return the command that asks the same library as the probe. fatal: the probe hung or died."""
+    """Return the command that makes the probe's library call. fatal: the probe hung or died."""
     if probe in CODE:
         windows = (python.platform_tag or "").startswith("win")
         code = CODE[probe].replace("libcuda.so.1", "nvcuda.dll") if windows else CODE[probe]
@@ -33,7 +33,7 @@ def repeat_probe(*, python: Python, probe: str, fatal: bool = False) -> Remedy:
 
 @fix
 def tune_again(*, profile: FoundProfile | None, python: Python = Python(), system: System = System()) -> Remedy:
-    """Return how to write the profile of this machine, for the same work as the present one if there is one."""
+    """Return how to write this machine's profile, for the same workload as an existing profile."""
     if profile is None:
         return Remedy(summary="Tune on this machine, which writes the profile again", commands=("gpudoctor tune",))
     windows = is_windows(python, system)

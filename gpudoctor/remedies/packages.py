@@ -1,4 +1,4 @@
-"""Installing and removing Python packages, and which one stays of those that do not go together."""
+"""Install and remove Python packages, and choose between conflicting ones."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,10 +24,10 @@ def install_packages(  # noqa: PLR0913
     verify: str = "",
     reference: str | None = None,
 ) -> Remedy:
-    """Return how to remove packages and then install others, with the tool and interpreter of the environment.
+    """Return how to remove packages and then install others, with the environment's installer and interpreter.
 
-    requirements: as pip takes them: "numpy<2", "cupy-cuda12x[ctk]". force: also what is already satisfied.
-    first: a command that shows what to choose. verify: Python code that shows that it worked.
+    requirements: for pip: "numpy<2", "cupy-cuda12x[ctk]". force: reinstall satisfied ones too.
+    first: a command that shows the choices. verify: Python code that verifies the result.
     """
     environment = environment_of(python)
     commands = [*([first] if first else []), *environment.setup]
@@ -40,7 +40,7 @@ def install_packages(  # noqa: PLR0913
 
 
 def removals(environment: Environment, python: Python, names: Sequence[str]) -> list[str]:
-    """Return the commands that remove distributions, each by the tool that installed it."""
+    """Return the commands that remove distributions, each with the tool that installed it."""
     packages = python.packages or ()
     of_conda = {package.name for package in packages if package.installer == "conda"}
     by_conda = [name for name in names if name in of_conda and environment.conda_prefix]
@@ -53,7 +53,7 @@ def removals(environment: Environment, python: Python, names: Sequence[str]) -> 
 def keep_one_distribution(
     *, names: Sequence[str], keep: str, requirement: str = "", show: str = SHOW_PROVIDERS, python: Python
 ) -> Remedy:
-    """Return how to keep one of several distributions of a module. requirement: of `keep`, with its version."""
+    """Return how to keep one of several distributions of a module. requirement: `keep` with its version."""
     return install_packages(
         python=python,
         remove=tuple(names),
@@ -65,7 +65,7 @@ def keep_one_distribution(
 
 @fix
 def keep_one_torch(*, python: Python, system: System, torch: Torch | None) -> Remedy:
-    """Return how to keep the PyTorch that pip installed last, which is the one that is imported."""
+    """Return how to keep the PyTorch that pip installed last, which Python imports."""
     environment = environment_of(python, system)
     from_pip = replace(torch, conda_build="", conda_cpuonly=False) if torch is not None else None
     again = reinstall_torch(python=python, system=system, pytorch=from_pip)
@@ -81,11 +81,11 @@ def keep_one_torch(*, python: Python, system: System, torch: Torch | None) -> Re
 
 @fix
 def install_jax(*, name: str, built_with: str, python: Python) -> Remedy:
-    """Return how to install JAX with the CUDA libraries that it was built with, by the version of one of them.
+    """Return how to install JAX with the CUDA libraries of its build, from the version of one of them.
 
     name: "cuBLAS". built_with: 120205 for cuBLAS 12.2.5, 12020 for CUDA 12.2. JAX has wheels for CUDA 12 and 13.
     """
-    # Their major versions count one less than CUDA's: cuFFT 11 belongs to CUDA 12.
+    # Their major versions are one less than CUDA's: cuFFT 11 belongs to CUDA 12.
     number = int(built_with[:2]) + (1 if name in ("cuFFT", "cuSOLVER") else 0)
     major = 13 if number == 13 else 12
     return install_packages(
@@ -98,7 +98,7 @@ def install_jax(*, name: str, built_with: str, python: Python) -> Remedy:
 
 @fix
 def update_for_numpy_2(*, pytorch: Pytorch | None) -> Fix:
-    """Return what to update so that it runs with NumPy 2."""
+    """Return the updates for NumPy 2."""
     version = pytorch.version if pytorch is not None else None
     of_torch = version is not None and version.release < FIRST_TORCH_WITH_NUMPY_2
     return Fix("update-torch-for-numpy-2" if of_torch else "update-module-for-numpy-2")
@@ -106,7 +106,7 @@ def update_for_numpy_2(*, pytorch: Pytorch | None) -> Fix:
 
 @fix
 def system_library_for_extension(*, asks: str, python: Python, system: System) -> tuple[Fix, ...]:
-    """Return how to get a package that runs with this system's libraries. asks: "GLIBC_2.32", "GLIBCXX_3.4.32"."""
+    """Return how to get a package for this system's libraries. asks: "GLIBC_2.32", "GLIBCXX_3.4.32"."""
     if asks.startswith("GLIBC_"):
         return Fix("rebuild-for-this-system"), Fix("use-newer-distribution")
     in_conda = environment_of(python, system).conda_prefix

@@ -14,12 +14,12 @@ MOUNTS = "https://docs.docker.com/engine/storage/bind-mounts/"
 
 @fix
 def refresh_image(image: ProjectImage, causes: tuple[str, ...]) -> tuple[Remedy, ...]:
-    """Return what fixes each cause (those of docker-stale-layers), what fixes several of them once."""
+    """Return the fixes of all causes (of docker-stale-layers), without duplicates."""
     return tuple(dict.fromkeys(stale_image(image, cause) for cause in causes if cause not in NO_FIX))
 
 
 def stale_image(image: ProjectImage, cause: str) -> Remedy:
-    """Return what fixes `cause` (one of those of docker-stale-layers) of `image`."""
+    """Return the fixes of `cause` (of docker-stale-layers) for `image`."""
     return _BY_CAUSE.get(cause, _rebuild)(image)
 
 
@@ -103,14 +103,14 @@ def _docker_build(image: ProjectImage, option: str = "") -> str:
 
 
 def _docker(image: ProjectImage) -> str:
-    """Return what reaches the image's engine from a shell."""
+    """Return the program that reaches the image's engine from a shell."""
     if image.by_podman_alone:
         return f"podman --url {quote_value(image.engine_address or '')}"
     return f"{_to_engine(image)}docker"
 
 
 def _compose(image: ProjectImage) -> str:
-    """Return the compose command; if Podman is there without docker, that of version 1 with Podman's socket."""
+    """Return the compose command; with Podman and without docker, compose version 1 with Podman's socket."""
     return f"{_to_engine(image)}{'docker-compose' if image.by_podman_alone else 'docker compose'}"
 
 
@@ -119,7 +119,7 @@ def _to_engine(image: ProjectImage) -> str:
 
 
 def _which(image: ProjectImage) -> str:
-    """Return the options that say what `gpudoctor rebuild` rebuilds."""
+    """Return the options that select the target of `gpudoctor rebuild`."""
     if image.service is not None:
         return f" {quote_name(image.service)}"
     options = {

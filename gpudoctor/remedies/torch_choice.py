@@ -1,4 +1,4 @@
-"""Which build of PyTorch a machine can run: driver, devices, Python and platform against the table of builds."""
+"""Choose a PyTorch build for a machine: driver, devices, Python and platform against the table of builds."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from gpudoctor.model.record import record
 
 @record
 class Machine:
-    """What a build must fit; None for unknown, which excludes nothing.
+    """The machine's limits for a build; None means unknown and excludes nothing.
 
     platform: key of the table: "linux_x86_64", "linux_aarch64", "windows_amd64"; "" if there are no wheels.
     python: "3.12", or "3.13t" for a free-threaded build.
@@ -31,22 +31,22 @@ class Machine:
     cuda: CudaVersion | None = None
 
     def offered_cuda(self) -> CudaVersion | None:
-        """Return the highest CUDA version of the driver."""
+        """Return the highest CUDA version that the driver supports."""
         if self.driver.cuda_version is not None:
             return self.driver.cuda_version
         return supported_cuda(self.driver.version) if self.driver.version is not None else None
 
     def driver_is_unknown(self) -> bool:
-        """Return whether neither the driver's version nor its CUDA version is known."""
+        """Return whether both the driver version and its CUDA version are unknown."""
         return (self.driver.version or self.driver.cuda_version) is None
 
     def driver_is_newer_than_table(self) -> bool:
-        """Return whether the driver runs everything in the table, being newer than all of it."""
+        """Return whether the driver is newer than everything in the table, and therefore supports it."""
         unknown = self.driver_is_unknown() or self.offered_cuda() is not None
         return not unknown and bool(self.driver_runs(torch_builds()[-1].cuda))
 
     def driver_runs(self, cuda: CudaVersion) -> bool | None:
-        """Return whether the driver runs programs built with `cuda`; None if that is unknown."""
+        """Return whether the driver runs programs built with `cuda`; None if unknown."""
         answer = None
         if self.driver.version is not None:
             answer = driver_can_run(self.driver.version, cuda, "windows" if self.windows else "linux")
@@ -57,7 +57,7 @@ class Machine:
 
 @record
 class Choice:
-    """A build and the patch version of it to install: "2.13.0"."""
+    """A build and the patch version to install: "2.13.0"."""
 
     build: TorchBuild
     version: str
@@ -66,7 +66,7 @@ class Choice:
 def machine_of(
     python: Python, system: System, driver: Driver, devices: Sequence[Device] | None, cuda: CudaVersion | None = None
 ) -> Machine:
-    """Return what a build must fit on this machine."""
+    """Return this machine's limits for a build."""
     tag = python.version.minor_release if python.version is not None else None
     glibc = PackageVersion(system.glibc).release if system.glibc is not None else None
     return Machine(
@@ -81,7 +81,7 @@ def machine_of(
 
 
 def platform_of(python: Python, system: System) -> str | None:
-    """Return the table's name of the platform; "" for one without CUDA wheels, None for unknown."""
+    """Return the platform's name in the table; "" without CUDA wheels, None if unknown."""
     tag = (python.platform_tag or "").replace("-", "_").casefold()
     os = system.os or {"lin": "linux", "win": "windows", "mac": "darwin"}.get(tag[:3])
     machine = (system.machine or tag.partition("_")[2]).casefold()
@@ -95,13 +95,13 @@ def platform_of(python: Python, system: System) -> str | None:
 
 
 def capabilities_of(devices: Sequence[Device] | None) -> tuple[ComputeCapability, ...]:
-    """Return the compute capabilities that are known, from the table of names if the driver did not say."""
+    """Return the known compute capabilities, from the table of names if the driver did not report them."""
     found = {device.compute_capability or capability_of(device.name, device.pci_device_id) for device in devices or ()}
     return tuple(sorted(capability for capability in found if capability is not None))
 
 
 def choose(machine: Machine, torch: Pytorch | Torch | None) -> Choice | None:
-    """Return the build to install: the user's release if it has one that fits, else the newest that has one."""
+    """Return the build to install: from the user's release if one fits, else from the newest that has one."""
     for release in _in_order(torch):
         fitting = [build for build in torch_builds(release.release) if fits(build, machine)]
         if fitting:
@@ -111,13 +111,13 @@ def choose(machine: Machine, torch: Pytorch | Torch | None) -> Choice | None:
 
 
 def choose_for_older_driver(choice: Choice, machine: Machine) -> TorchBuild | None:
-    """Return the newest other build that fits and runs with drivers too old for the chosen one, or None."""
+    """Return the newest other build that fits and supports older drivers than the chosen one, or None."""
     older = [build for build in torch_builds() if build.cuda.major < choice.build.cuda.major and fits(build, machine)]
     return older[-1] if older else None
 
 
 def fits(build: TorchBuild, machine: Machine) -> bool:
-    """Return whether nothing known about the machine excludes the build."""
+    """Return whether no known limit of the machine excludes the build."""
     platform = machine.platform if machine.platform is not None else "linux_x86_64"
     architectures = build.platform_architectures.get(platform)
     return (
@@ -141,10 +141,10 @@ def _in_order(torch: Pytorch | Torch | None) -> list[TorchRelease]:
 
 
 def _best(builds: Sequence[TorchBuild], machine: Machine) -> TorchBuild:
-    """Return the build with the newest CUDA that the driver offers, else the newest that it can run.
+    """Return the build with the newest CUDA that the driver supports, else the newest that it can run.
 
-    With an unknown driver: the build for the oldest drivers if the devices are known, else the one on PyPI, or one
-    that runs on all of its devices and on newer ones.
+    For an unknown driver: the build for the oldest drivers if the devices are known, else the one on PyPI, or a build
+    for all of PyPI's devices and newer ones.
     """
     offered = machine.offered_cuda()
     steady = [build for build in builds if not build.experimental] or builds
@@ -159,7 +159,7 @@ def _best(builds: Sequence[TorchBuild], machine: Machine) -> TorchBuild:
 
 
 def _runs_on_more(build: TorchBuild, usual: TorchBuild) -> bool:
-    """Return whether the build runs on every device that the usual one runs on, and on newer ones."""
+    """Return whether the build supports all devices of the usual build, and newer ones."""
     newest, usual_newest = (max(map(ComputeCapability.parse, b.architectures)) for b in (build, usual))
     return newest > usual_newest and all(
         runs_on(build.architectures, ComputeCapability.parse(name)) for name in usual.architectures

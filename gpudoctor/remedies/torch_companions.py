@@ -1,4 +1,4 @@
-"""Installing the torchvision and torchaudio that belong to PyTorch."""
+"""Install the torchvision and torchaudio versions for a PyTorch release."""
 
 import re
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from gpudoctor.remedies.torch_install import PREVIOUS, install_torch
 def install_companions(
     *, python: Python, system: System, pytorch: Pytorch, versions: Mapping[str, str]
 ) -> Remedy | Fix:
-    """Return how to install the companions that belong to PyTorch.
+    """Return how to install the companions for this PyTorch release.
 
-    versions: name → the version that belongs to it, "" if it is unknown.
+    versions: name → the matching version, "" if unknown.
     """
     known = all(versions.values())
     names = " and ".join(f"{name} {version}" for name, version in versions.items())
@@ -44,14 +44,14 @@ def install_companions(
 
 @fix
 def install_torch_with_companion(*, machine: Machine, pytorch: Pytorch, companion: str) -> Fix:
-    """Return how to install PyTorch and the companion again, both from one index."""
+    """Return how to reinstall PyTorch and the companion from one index."""
     version, variant, module = pytorch.version, pytorch.variant, module_name(companion)
     right = companion_of(companion, version.public) if version is not None else None
     if version is not None and right and variant:
         requirements = [f"torch=={version.public}+{variant}", f"{companion}=={right}+{variant}"]
     else:
         requirements = ["torch", companion]
-    if not variant:  # that which fits the machine: its index is named by it
+    if not variant:  # the build that fits the machine; its index is named after it
         install: Remedy = machine.call(install_torch)
         match = re.search(rf"{re.escape(INDEX)}/(cu\d+)", " ".join(install.commands))
         variant = match[1] if match else "cpu"

@@ -1,4 +1,4 @@
-"""The Python environment for PyTorch: installing it for the first time, and choosing or making the environment."""
+"""First installation of PyTorch, and the Python environment for it."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from gpudoctor.remedies.torch_install import PREVIOUS, REFERENCE, index_options,
 
 @fix
 def install_torch_first(*, gpu: Gpu, system: System) -> Fix:
-    """Return how to install PyTorch if there is none: the build for the GPU, else for the CPU."""
+    """Return how to install PyTorch if it is missing: the build for the GPU, else for the CPU."""
     if gpu.name != "":
         return Fix("install-torch", pytorch=None)
     if any(found.vendor == "amd" for found in system.pci_gpus or ()):
@@ -25,9 +25,9 @@ def install_torch_first(*, gpu: Gpu, system: System) -> Fix:
 def make_environment_for_torch(
     *, machine: Machine, python: Python, system: System, platform: str | None = None, specifier: str = ""
 ) -> Remedy:
-    """Return how to make an environment with a Python that has a wheel of PyTorch, and how to install it there.
+    """Return how to create an environment with a Python that has PyTorch wheels, and install PyTorch there.
 
-    platform: the tables' name of it. specifier: of the project's requirement on torch.
+    platform: its name in the tables. specifier: from the project's torch requirement.
     """
     tags = newest_pythons(releases_for(specifier), platform)
     if not tags:
@@ -52,13 +52,13 @@ def make_environment_for_torch(
 
 
 def _nearest(tags: Sequence[str], python: Python) -> str:
-    """Return the Python version nearest to that of the environment; all are 3.x."""
+    """Return the Python version nearest to the environment's; all are 3.x."""
     own = python.version.release[1:2] if python.version is not None else ()
     return min(tags, key=lambda tag: abs(PackageVersion(tag).release[1] - sum(own)))
 
 
 def _new_environment(version: str, windows: bool, *, uv: bool) -> tuple[str, str]:
-    """Return the command that makes an environment with this Python, and its interpreter."""
+    """Return the command that creates an environment with this Python, and its interpreter."""
     new = ".venv\\Scripts\\python.exe" if windows else ".venv/bin/python"
     if uv:
         return f"uv venv --python {version} .venv", new
@@ -67,11 +67,11 @@ def _new_environment(version: str, windows: bool, *, uv: bool) -> tuple[str, str
 
 @fix
 def use_python_of_wheel(*, version: str, platform: str) -> tuple[Fix, Remedy]:
-    """Return how to take the wheel for this Python, or the Python of the wheel.
+    """Return how to use the wheel for this Python, or the Python for the wheel.
 
-    version: the Python version of the wheel. platform: its platform tag.
+    version: the wheel's Python version. platform: its platform tag.
     """
-    version = version if re.fullmatch(r"\d\.\d{1,2}", version) else "3"  # a message may be anybody's text
+    version = version if re.fullmatch(r"\d\.\d{1,2}", version) else "3"  # a message is untrusted text
     create, interpreter = _new_environment(version, platform.startswith("win"), uv=False)
     return (
         Fix("take-wheel-with-tag"),
@@ -85,7 +85,7 @@ def use_python_of_wheel(*, version: str, platform: str) -> tuple[Fix, Remedy]:
 
 @fix
 def use_python_with_torch_wheel(*, torch_request: TorchRequest, python: Python, system: System) -> tuple[Remedy, ...]:
-    """Return how to get what an installer found no wheel of: with another Python, platform or release."""
+    """Return how to get a package without a wheel: with another Python, platform or release."""
     request = torch_request
     own = python.version.minor_release if python.version is not None else ""
     release = release_of(request.version)
@@ -93,7 +93,7 @@ def use_python_with_torch_wheel(*, torch_request: TorchRequest, python: Python, 
     tags = [tag for tag in tags if tag != own]
     if not tags or request.tag or system.glibc == "":
         return (_other_platform(request, system),)
-    # The newest Python of a release often has wheels for Linux alone; the one before it has them everywhere.
+    # The newest Python of a release often has wheels only for Linux; the one before has them for all platforms.
     wanted = _nearest(tags, python) if own else tags[-2:][0]
     windows, uv = is_windows(python, system), "uv" in (request.tool, python.installer)
     create, new = _new_environment(wanted, windows, uv=uv)
@@ -122,7 +122,7 @@ def use_python_with_torch_wheel(*, torch_request: TorchRequest, python: Python, 
 
 
 def _other_platform(request: TorchRequest, system: System) -> Remedy:
-    """Return the remedy if no Python helps: the platform has no wheel of that release."""
+    """Return the remedy if no Python helps because the platform has no wheel of that release."""
     platform = request.platform
     if "macosx" in request.tag:
         platform = "macos_x86_64" if "x86_64" in request.tag else "macos_arm64"
@@ -146,7 +146,7 @@ def _other_platform(request: TorchRequest, system: System) -> Remedy:
 
 @fix
 def use_activated_python(*, python: Python, system: System, missing: str, module: str) -> Remedy:
-    """Return how to run the program with the interpreter of the activated environment."""
+    """Return how to run the program with the activated environment's interpreter."""
     active = python.active_environment or ""
     windows = is_windows(python, system)
     conda = any(name in active.lower() for name in ("conda", "mambaforge", "miniforge"))

@@ -1,4 +1,4 @@
-"""Installing PyTorch from the right index."""
+"""Install PyTorch from the right index."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from gpudoctor.remedies.torch_install import PREVIOUS, VERIFY, index_options
 def install_torch_from_other_index(
     *, torch_request: TorchRequest, python: Python, system: System
 ) -> tuple[Fix | Remedy, ...]:
-    """Return how to install the version that was asked for from where it is, or what the index has instead."""
+    """Return how to install the requested version from its index, or what the index has instead."""
     public = torch_request.version.public if torch_request.version is not None else ""
     asked = Pytorch(version=PackageVersion(public) if public else None)
     install = Fix("install-torch", pytorch=asked)
@@ -40,7 +40,7 @@ def _from_indexes(request: TorchRequest, environment: Environment, install: Fix)
 
 
 def _variant(request: TorchRequest) -> str:
-    """Return the variant to take: the one asked for if it was built, else a near one of the same vendor."""
+    """Return the variant to install: the requested one if it was built, else a similar one of the same vendor."""
     there = _listed_variants(request)
     if there and request.variant not in there:
         return there[-1]
@@ -54,7 +54,7 @@ def _variant(request: TorchRequest) -> str:
 
 
 def _listed_variants(request: TorchRequest) -> tuple[str, ...]:
-    """Return the variants of the version and the vendor asked for that the installer saw."""
+    """Return the variants of the requested version and vendor that the installer saw."""
     asked, vendor = request.version, request.variant.rstrip("0123456789.")
     if asked is None or not vendor:
         return ()
@@ -85,7 +85,7 @@ def _commands(version: PackageVersion, variant: str, environment: Environment) -
 
 
 def _newest(request: TorchRequest) -> PackageVersion | None:
-    """Return the newest version that is there, None if none is known or it is another variant's."""
+    """Return the newest available version; None if unknown or of another variant."""
     versions = map(PackageVersion, request.available or ())
     mine = [v for v in versions if v.release != (0, 1, 2) and v.local in ("", request.variant)]
     return max(mine, default=None)

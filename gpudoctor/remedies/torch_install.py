@@ -1,4 +1,4 @@
-"""Installing PyTorch: the build that driver and devices can run, with its companions."""
+"""Install PyTorch: the build for driver and devices, with its companions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,7 +19,7 @@ PREVIOUS = "https://pytorch.org/get-started/previous-versions/"
 CONDA_FORGE = (
     "https://conda-forge.org/docs/user/tipsandtricks/#installing-cuda-enabled-packages-like-tensorflow-and-pytorch"
 )
-# Programs that compute without PyTorch, and the fix for those of a report that names no PyTorch.
+# Programs without PyTorch, and their fix if a report names no PyTorch.
 OTHER_PROGRAMS = {
     "about-jax": "install-jax-for-cuda",
     "about-ollama": "use-gpu-ollama",
@@ -47,13 +47,13 @@ def install_torch(  # noqa: PLR0913
     keep_release: bool = True,
     gpus: Sequence[KnownGpu] = (),
 ) -> Remedy:
-    """Return how to install the CUDA build of PyTorch that driver and devices can run.
+    """Return how to install the CUDA build of PyTorch for driver and devices.
 
-    The user's release is kept if it has such a build. If no build can work, the remedy has no commands and says what
+    The user's release is kept if it has such a build. If no build works, the remedy has no commands and says what
     would help.
 
-    cuda: only builds with this CUDA version. release: the release wanted, instead of the one installed.
-    keep_release: False if the installed release is not wanted. gpus: those to run on if no device is known.
+    cuda: only builds with this CUDA version. release: the wanted release, instead of the installed one.
+    keep_release: False if the installed release is not wanted. gpus: target GPUs if no device is known.
     """
     if release is not None or not keep_release:
         pytorch = Pytorch(version=release)
@@ -90,14 +90,14 @@ def install_torch(  # noqa: PLR0913
 
 @fix
 def use_gpu_without_cuda_torch(*, machine: Diagnosed, symptoms: tuple[Symptom, ...] | None) -> Remedy | Fix:
-    """Return which build of PyTorch is for a GPU that has no CUDA."""
+    """Return the PyTorch build for a GPU without CUDA."""
     of_intel = any(symptom.kind == "intel-gpu-named" for symptom in symptoms or ())
     return machine.call(install_torch) if of_intel else Fix("install-torch-of-other-vendor")
 
 
 @fix
 def reinstall_torch(*, python: Python, system: System, pytorch: Pytorch | Torch | None) -> Remedy:
-    """Return how to install the same PyTorch again, for an installation with missing or broken files."""
+    """Return how to reinstall the same PyTorch, for an installation with missing or broken files."""
     environment = environment_of(python, system)
     if pytorch is None or pytorch.version is None:
         return Remedy(
@@ -116,10 +116,10 @@ def reinstall_torch(*, python: Python, system: System, pytorch: Pytorch | Torch 
 
 
 def _companions(python: Python, origin: Origin | None) -> dict[str, Package | None]:
-    """Return the companions to install with PyTorch: those installed; of a report both, which it need not list."""
+    """Return the companions to install with PyTorch: the installed ones; for a report, which may not list them, both."""
     packages = {package.name: package for package in python.packages or ()}
     needed = [name for name in COMPANIONS if name in packages]
-    listed = bool(needed and python.project)  # with what a project adds, its tool lists all
+    listed = bool(needed and python.project)  # for a project, its tool lists all packages
     if origin is not None and origin.is_report and not listed:
         needed = [*COMPANIONS]
     return {name: packages.get(name) for name in needed}
@@ -145,12 +145,12 @@ def _pip_commands(environment: Environment, choice: Choice, companions: Mapping[
         yield f"poetry source add --priority=explicit {index_name(arguments[1])} {arguments[1]}"
     yield environment.install(arguments)
     if from_pypi:
-        # This torchaudio asks for no torch version, and the index of the variant does not have it.
+        # This torchaudio requires no torch version, and the variant's index lacks it.
         yield environment.install(["--no-deps", from_pypi])
 
 
 def index_options(release: tuple[int, ...], variant: str) -> list[str]:
-    """Return the options that name the index of a variant. Source: "Previous PyTorch Versions" of pytorch.org."""
+    """Return the options for a variant's index. Source: "Previous PyTorch Versions" of pytorch.org."""
     if release >= (2, 0):
         return ["--index-url", f"{INDEX}/{variant}"]
     if release >= (1, 11):
@@ -169,11 +169,11 @@ def _install_with_conda(
     torch: Pytorch | Torch,
     companions: Mapping[str, Package | None],
 ) -> Remedy:
-    """Return the remedy for an environment whose torch is conda's.
+    """Return the remedy for an environment with conda's torch.
 
-    conda-forge, because PyTorch's own channel ended with 2.5: https://github.com/pytorch/pytorch/issues/138506
+    It uses conda-forge, because PyTorch's own channel ended with 2.5: https://github.com/pytorch/pytorch/issues/138506
     """
-    # For CUDA 11 conda-forge builds no new PyTorch: https://github.com/facebookresearch/momentum/pull/148
+    # conda-forge builds no new PyTorch for CUDA 11: https://github.com/facebookresearch/momentum/pull/148
     is_free = machine.driver_is_unknown() and min(machine.capabilities, default=FIRST_OF_CUDA_12) >= FIRST_OF_CUDA_12
     major = max(choice.build.cuda.major, 12) if is_free else choice.build.cuda.major
     commands = [environment.conda("remove", ["cpuonly"])] if torch.conda_cpuonly else []

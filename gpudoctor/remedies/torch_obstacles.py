@@ -1,4 +1,4 @@
-"""Why no build of PyTorch fits a machine, and what would help."""
+"""Why no PyTorch build fits a machine, and what would help."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -48,7 +48,7 @@ def _no_code(capabilities: list[ComputeCapability]) -> str:
 
 
 def _obstacles(machine: Machine, torch: Pytorch | Torch | None) -> Iterator[tuple[str, Choice]]:
-    """Yield each single fact of the machine without which a build would fit, with the build that would."""
+    """Yield each single limit of the machine that excludes a build, with that build."""
     relaxed = {
         "driver": replace(machine, driver=Driver()),
         "python": replace(machine, python=None),

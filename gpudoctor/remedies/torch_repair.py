@@ -1,4 +1,4 @@
-"""A PyTorch that cannot be imported, or that cannot use the GPU: another build of it, or what its libraries need."""
+"""Repair a PyTorch that cannot be imported or cannot use the GPU: another build, or its libraries' dependencies."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ FIRST_WITHOUT_CHANNEL = (2, 6)
 
 @fix
 def ask_driver_and_pytorch(*, python: Python, pytorch: Pytorch) -> Remedy:
-    """Return how to see whether the driver answers, and what PyTorch says."""
+    """Return how to see whether the driver answers, and PyTorch's message."""
     hint = "; None as its CUDA version means a build without CUDA" if pytorch.build_read is None else ""
     return Remedy(
         summary=f"Check whether the driver answers, then what PyTorch says when it initialises CUDA{hint}",
@@ -30,7 +30,7 @@ def ask_driver_and_pytorch(*, python: Python, pytorch: Pytorch) -> Remedy:
 
 @fix
 def load_own_libraries(*, environment: Environment | None) -> tuple[Fix, ...]:
-    """Return how to make PyTorch load the libraries that belong to its build."""
+    """Return how to make PyTorch load its own libraries."""
     if environment is None or not environment.get("LD_LIBRARY_PATH"):
         return (Fix("reinstall-torch"),)
     summary = "Remove LD_LIBRARY_PATH, whose folders are searched before PyTorch's own libraries"
@@ -39,9 +39,9 @@ def load_own_libraries(*, environment: Environment | None) -> tuple[Fix, ...]:
 
 @fix
 def get_newer_c_library(*, python: Python, version: str) -> Fix:
-    """Return how to get a newer glibc, which is part of the system, or libstdc++, which conda also has.
+    """Return how to get a newer glibc, which is part of the system, or libstdc++, which conda also provides.
 
-    version: what the build needs: "GLIBCXX_3.4.30".
+    version: the version that the build needs: "GLIBCXX_3.4.30".
     """
     in_conda = python.environment == "conda" and python.prefix
     if in_conda and not version.startswith("GLIBC_"):
@@ -53,7 +53,7 @@ def get_newer_c_library(*, python: Python, version: str) -> Fix:
 def install_torch_or_choose_gpus(
     *, machine: Machine, devices: Sequence[Device] | None, torch_kernels: TorchKernels
 ) -> tuple[Fix | Remedy, ...]:
-    """Return how to install a build for all GPUs, and how to show PyTorch only those on which the present one runs."""
+    """Return how to install a build for all GPUs, and how to hide those that the present build does not support."""
     gpus = torch_kernels.gpus
     install: Remedy = machine.call(install_torch, gpus=gpus)
     works = {gpu.capability for gpu, runs in zip(gpus, torch_kernels.runs, strict=True) if runs}
@@ -67,13 +67,13 @@ def install_torch_or_choose_gpus(
 
 @fix
 def install_torch_with_conda(*, pytorch: Pytorch) -> Fix:
-    """Return how to install conda's CUDA build. conda installed the present one in any case."""
+    """Return how to install conda's CUDA build. The present one is from conda in any case."""
     return Fix("install-torch", pytorch=replace(pytorch, conda_build=pytorch.conda_build or "cpu"))
 
 
 @fix
 def install_torch_for_new_gpu(*, machine: Machine) -> Remedy:
-    """Return how to install a build with code for Blackwell, if a report names such a GPU only in words."""
+    """Return how to install a build for Blackwell, if a report names such a GPU only in words."""
     made: Remedy = machine.call(
         install_torch, gpus=(KnownGpu(name="GPU", capability=ComputeCapability(12, 0), fact=""),)
     )
@@ -82,7 +82,7 @@ def install_torch_for_new_gpu(*, machine: Machine) -> Remedy:
 
 @fix
 def keep_torch_release(*, python: Python, system: System, pytorch: Pytorch) -> tuple[Remedy, ...]:
-    """Return for which CUDA versions the release was built: for another one the solver finds only the CPU build."""
+    """Return the CUDA versions of the release's builds: for any other the solver finds only the CPU build."""
     version = pytorch.version
     builds = torch_builds(version.minor_release) if version is not None else ()
     if version is None or not builds or version.release >= FIRST_WITHOUT_CHANNEL:

@@ -1,4 +1,4 @@
-"""PyTorch for AMD GPUs: the ROCm build with code for the GPU, and ROCm's access to it."""
+"""PyTorch for AMD GPUs: the ROCm build that supports the GPU, and ROCm's access to it."""
 
 from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target, rocm_builds
 from gpudoctor.data.torch_builds import INDEX
@@ -7,9 +7,9 @@ from gpudoctor.remedies.commands import python_command
 from gpudoctor.remedies.fixes import fix
 from gpudoctor.remedies.torch_install import REFERENCE
 
-# A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
+# A release with ROCm builds and gfx targets in the table, for a torch release without them.
 FALLBACK_RELEASE = "2.13"
-# Targets of the same family whose code runs on another one under the override, which AMD does not support.
+# Targets in one family, whose code runs on the others with the override, which AMD does not support.
 # Source: families gfx10-3-generic and gfx11-generic, https://llvm.org/docs/AMDGPUUsage.html
 NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
 
@@ -18,7 +18,7 @@ NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
 def install_torch_for_rocm(
     *, python: Python, system: System, pytorch: Pytorch, amd_gpu: AmdGpu, target: str = ""
 ) -> Remedy | Fix:
-    """Return how to install the ROCm build with code for the GPU: of the installed release, else of a newer one."""
+    """Return how to install the ROCm build that supports the GPU, from the installed release or a newer one."""
     installed = pytorch.version.minor_release if pytorch.version is not None else FALLBACK_RELEASE
     targets = {target} if target else set(amd_gpu.targets or ())
     release = next((r for r in (installed, FALLBACK_RELEASE) if targets & set(rocm_targets(r))), installed)
@@ -41,7 +41,7 @@ def install_torch_for_rocm(
 
 
 def rocm_targets(release: str) -> tuple[str, ...]:
-    """Return the gfx targets of the release's ROCm builds; none if it has no such builds."""
+    """Return the gfx targets of the release's ROCm builds; empty without such builds."""
     builds = rocm_builds(release)
     return (builds.gfx_targets or ()) if builds is not None and builds.variants else ()
 
@@ -55,9 +55,9 @@ def run_code_for_gfx_target(
     system: System = System(),
     symptoms: tuple[Symptom, ...] | None = None,
 ) -> tuple[Remedy | Fix, ...]:
-    """Return how to get code for the gfx target `name`.
+    """Return how to get support for the gfx target `name`.
 
-    built: targets in the build, none if they are unknown. override: value of HSA_OVERRIDE_GFX_VERSION.
+    built: targets in the build, empty if unknown. override: value of HSA_OVERRIDE_GFX_VERSION.
     """
     remedies: list[Remedy | Fix] = []
     if any(symptom.kind == "about-ollama" for symptom in symptoms or ()):

@@ -1,4 +1,4 @@
-"""Setting and removing environment variables, in the words of a POSIX shell: PowerShell's are put there later."""
+"""Set and remove environment variables, in POSIX shell syntax; PowerShell's replaces it later."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from gpudoctor.remedies.fixes import fix
 
 @fix
 def unset_variable(*, name: str, summary: str = "", reference: str | None = None) -> Remedy:
-    """Return how to remove a variable from the environment of this shell; what sets it must be changed too."""
+    """Return how to remove a variable from this shell's environment; its origin must be changed too."""
     summary = summary or f"Remove {name} from the environment"
     name = name if name.isidentifier() else refused(name)
     commands = (f"unset {name}", f"printenv {name} || echo unset")
@@ -18,7 +18,7 @@ def unset_variable(*, name: str, summary: str = "", reference: str | None = None
 
 @fix
 def set_variable(*, name: str, value: str, summary: str = "", reference: str | None = None) -> Remedy:
-    """Return how to set a variable in the environment of this shell, before the program starts."""
+    """Return how to set a variable in this shell's environment before the program starts."""
     summary = summary or f"Set {name} to {value}"
     name = name if name.isidentifier() else refused(name)
     commands = (f"export {name}={quote(value)}", f"printenv {name}")
@@ -27,9 +27,9 @@ def set_variable(*, name: str, value: str, summary: str = "", reference: str | N
 
 @fix
 def show_devices(*, nvml_indices: Sequence[int], summary: str) -> Remedy:
-    """Return how to let CUDA see only these devices, by the numbers of nvidia-smi, which follow the PCI bus.
+    """Return how to make only these devices visible to CUDA, by nvidia-smi's numbers, which follow the PCI bus.
 
-    UUIDs would do as well, but they are masked in a snapshot, and a command must work on any machine.
+    UUIDs would also work, but they are masked in a snapshot, and a command must work on any machine.
     """
     numbers = ",".join(map(str, nvml_indices))
     commands = (
