@@ -14,7 +14,7 @@ from gpudoctor.remedies.torch_install import install_torch
 ARCHIVE = "https://developer.nvidia.com/cuda-toolkit-archive"
 APT = ("ubuntu", "debian")
 POLICY = "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#host-compiler-support-policy"
-# Packages that a build without isolation must find installed. Source: flash-attention, README, "Installation and features".
+# Packages that a build without isolation needs. Source: flash-attention, README, "Installation and features".
 BUILD_TOOLS = ("setuptools", "wheel", "packaging", "ninja")
 REFERENCE = "https://pip.pypa.io/en/stable/cli/pip_install/#cmdoption-no-build-isolation"
 

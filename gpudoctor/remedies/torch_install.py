@@ -116,7 +116,7 @@ def reinstall_torch(*, python: Python, system: System, pytorch: Pytorch | Torch 
 
 
 def _companions(python: Python, origin: Origin | None) -> dict[str, Package | None]:
-    """Return the companions to install with PyTorch: the installed ones; for a report, which may not list them, both."""
+    """Return the companions to install with PyTorch: the installed ones; both for a report, which may not list them."""
     packages = {package.name: package for package in python.packages or ()}
     needed = [name for name in COMPANIONS if name in packages]
     listed = bool(needed and python.project)  # for a project, its tool lists all packages
