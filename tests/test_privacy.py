@@ -1,6 +1,7 @@
 """What leaves the machine names no person and no host."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -141,10 +142,10 @@ def test_a_document_is_looked_through_once_however_deep_it_is(pasted: bool, monk
     for _ in range(100):
         document = {"a": [document, {"token": "abc1234"}]}
     name = "mask_pasted" if pasted else "mask_secrets"
-    mask, seen = getattr(privacy, name), []
-    monkeypatch.setattr(privacy, name, lambda text: seen.append(text) or mask(text))
+    mask = Mock(side_effect=getattr(privacy, name))
+    monkeypatch.setattr(privacy, name, mask)
     masked = privacy.mask_document(document, pasted=pasted)
-    assert len(seen) == 1
+    assert mask.call_count == 1
     for _ in range(100):
         assert masked["a"][1] == {"token": "***"}
         masked = masked["a"][0]
@@ -154,7 +155,7 @@ def test_a_document_is_looked_through_once_however_deep_it_is(pasted: bool, monk
 def test_a_key_without_an_end_hides_its_own_text_only(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = "-----BEGIN RSA PRIVATE KEY-----\nMIIE"
     document = {"a": begin, "b": "driver 550.54", "c": "--token", "d": "GeForce RTX 4090", "e": "password:"}
-    seen: list[str] = []
-    monkeypatch.setattr(privacy, "mask_secrets", lambda text: seen.append(text) or mask_secrets(text))
+    mask = Mock(side_effect=mask_secrets)
+    monkeypatch.setattr(privacy, "mask_secrets", mask)
     assert privacy.mask_document(document) == {**document, "a": "***"}
-    assert len(seen) == 1
+    assert mask.call_count == 1

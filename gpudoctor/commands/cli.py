@@ -13,6 +13,7 @@ import click
 from gpudoctor import __version__
 from gpudoctor.commands.manual import ManualGroup
 from gpudoctor.errors import EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, WorkloadError
+from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import clean
 
 COMMANDS = {
@@ -65,7 +66,8 @@ def main() -> NoReturn:
             _leave_output()
             _end(f"gpudoctor: cannot write the output: {error.strerror}", EXIT_NO_VERDICT)
         if debug:
-            raise
+            _show_traceback(error)
+            sys.exit(EXIT_NO_VERDICT)
         _end(f"internal error: {type(error).__name__}: {error} (--debug shows the traceback)", EXIT_NO_VERDICT)
 
 
@@ -73,6 +75,15 @@ def _end(message: str, status: int) -> NoReturn:
     with suppress(OSError):  # /dev/full: the exit status remains
         print(clean(message.replace("\n", " ")), file=sys.stderr, flush=True)
     sys.exit(status)
+
+
+def _show_traceback(error: Exception) -> None:
+    """Print the traceback as other text is shown: its messages and lines of code may contain secrets and escapes."""
+    import traceback
+
+    lines = mask_pasted("".join(traceback.format_exception(error))).splitlines()
+    with suppress(OSError):
+        print("\n".join(clean(line, limit=None) for line in lines), file=sys.stderr, flush=True)
 
 
 def _leave_output() -> None:

@@ -65,10 +65,25 @@ def test_one_line_and_a_status(
     assert (shown.out, shown.err) == ("", f"{line}\n" if line else "")
 
 
-def test_a_bug_is_raised_for_debug_and_a_full_disk_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_traceback_is_shown_for_a_bug_and_not_for_a_full_disk(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert ending(OSError(errno.ENOSPC, "disk full"), monkeypatch, "--debug") == 3
-    with pytest.raises(KeyError):
-        ending(KeyError("x"), monkeypatch, "check", "--debug")
+    assert capsys.readouterr().err == "gpudoctor: cannot write the output: disk full\n"
+    assert ending(KeyError("x"), monkeypatch, "check", "--debug") == 3
+    assert capsys.readouterr().err.startswith("Traceback (most recent call last):\n  File ")
+
+
+def test_a_traceback_shows_no_secret_and_moves_no_cursor(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = ValueError("\x1b[2J\rHF_TOKEN=hf_abcdefghijklmnopqrstuv\u202e /home/alice/x https://u:pw@host")
+    error.__cause__ = KeyError("password='swordfish1'\nbell\a")
+    assert ending(error, monkeypatch, "--debug") == 3
+    shown = capsys.readouterr().err
+    assert "ValueError: \\x1b[2J" in shown
+    assert [word for word in ("hf_abc", "alice", "pw@", "swordfish") if word in shown] == []
+    assert shown.replace("\n", "").isprintable()
 
 
 def test_the_users_own_traceback_comes_before_the_line(
