@@ -67,7 +67,7 @@ def _described(gpus: Iterable[KnownGpu]) -> str:
 
 
 def _instead(gpus: Iterable[KnownGpu]) -> tuple[Fix, ...]:
-    """Return what to use instead: fp16 where it is fast and sound on every device, float32 elsewhere."""
+    """Return what to use instead: fp16 if it is fast and sound on every device, otherwise float32."""
     tables = [(gpu, features(gpu.capability)) for gpu in gpus]
     slow = any(is_minor_turing(gpu.name) or table is None or table.fp16 != "native" for gpu, table in tables)
     fp32 = Fix("use-float32")

@@ -1,4 +1,4 @@
-"""The tools besides the CUDA toolkit with which extensions and Triton's kernels are compiled."""
+"""The tools other than the CUDA toolkit with which extensions and Triton's kernels are compiled."""
 
 from collections.abc import Iterator
 

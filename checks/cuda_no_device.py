@@ -1,4 +1,4 @@
-"""CUDA error 100 beside a GPU."""
+"""CUDA error 100 on a machine with a GPU."""
 
 from collections.abc import Iterator
 

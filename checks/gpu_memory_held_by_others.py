@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.model import Device, DeviceProcess, Finding, Fix, Origin, Severity, known_facts
 from gpudoctor.registry import check, reachable, settled
 
-HELD_SHARE = 0.5  # a desktop holds some hundred MiB; a job that holds half leaves the next one short
+HELD_SHARE = 0.5  # a desktop uses some hundred MiB; a job that uses half leaves the next one short
 SHOWN = 3
 
 

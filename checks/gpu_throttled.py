@@ -1,4 +1,4 @@
-"""Why the clocks of a device are held down now."""
+"""Why a device lowers its clocks now."""
 
 from collections.abc import Iterator
 

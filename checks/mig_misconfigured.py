@@ -101,7 +101,7 @@ def _by_commands(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
 
 
 def _unseen(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
-    """Yield what a report says that speaks of MIG and of a device that is not found, without showing either."""
+    """Yield the findings of a report that mentions MIG and a missing device without showing either."""
     named = first(of_kind(symptoms, "mig-in-use-told"))
     reported = first(of_kind(symptoms, "device-missing-told"))
     missing = _missing(symptoms) or (reported.fact if reported is not None else "")

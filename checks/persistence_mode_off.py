@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.model import Device, Finding, Fix, System, ranges
 from gpudoctor.registry import check, known, reachable, settled, skip_unless
 
-# A display server holds the device open, so the driver stays initialised without persistence mode.
+# A display server keeps the device open, so the driver stays initialised without persistence mode.
 DISPLAY_SERVERS = ("xorg", "xwayland", "gnome-shell", "kwin", "sway", "hyprland", "weston", "mutter")
 
 

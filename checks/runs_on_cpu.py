@@ -22,7 +22,7 @@ NAMES = {
     "dgl": "DGL",
     "dlib": "dlib",
 }
-# These have a way of their own to GPUs of AMD and Apple.
+# These support AMD and Apple GPUs without CUDA.
 WITHOUT_CUDA = ("ollama", "llama-cpp", "torch", "")
 
 

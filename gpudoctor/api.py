@@ -77,7 +77,7 @@ def take_snapshot(
     fast, python, timeout: as for `check`.
 
     Raises:
-        UsageError: `python` is no program.
+        UsageError: `python` is not a program.
     """
     from gpudoctor.probes import snapshot
 
@@ -170,7 +170,7 @@ def _this_machine(
 
 
 def _with_profile(tuning: Tuning, path: Path, assignments: tuple[str, ...]) -> Tuning:
-    """Write the profile; not after an interruption, when a whole one may stand there already."""
+    """Write the profile; not after an interruption, because an older complete one may exist."""
     from gpudoctor.profiles.env_file import write_profile
     from gpudoctor.profiles.from_tuning import profile_of
 

@@ -1,7 +1,7 @@
 """NVML, the library of the NVIDIA driver, asked through the module pynvml of nvidia-ml-py.
 
 Each call is kept as {"value": ...} or {"error": code, "text": ...}: "not supported", "no permission" and "GPU is lost"
-are different answers, and a function that an old library lacks is one unknown fact. A code of None is no code of NVML.
+are different answers, and a function that an old library lacks is one unknown fact. A code of None is not from NVML.
 Standard library only, from Python 3.8 on: workers use it under any interpreter.
 """
 

@@ -1,4 +1,4 @@
-"""What leaves the machine in a snapshot names no person, no host and no device, and holds no secret."""
+"""What leaves the machine in a snapshot names no person, host or device, and contains no secret."""
 
 import json
 import os
@@ -31,7 +31,7 @@ _VALUE = r"(?:(?:bearer|basic|token)\s)?(?=[^\s\"',;&]{0,200}[A-Za-z])[^\s\"',;&
 _ASSIGNED = rf"(?i)(?<![\w-])(?=[\w-]{{2,80}}{_ASSIGNS})({_NAME_OF_KEY}{_ASSIGNS}){_VALUE}"
 _OPTION = rf"(?i){_BEGIN}(--{_NAME_OF_KEY}\s{{1,4}}[\"']?){_VALUE}"
 _URL_USER = r"(://)[^\s/@]{1,300}@"
-# Of "flash-attn@2.8.1" and of the name of a wheel or of a branch the part after "@" is no domain.
+# Of "flash-attn@2.8.1" and of the name of a wheel or of a branch the part after "@" is not a domain.
 _MAIL = (
     r"\b[\w.+-]{1,64}@(?!v?\d+\.\d)(?:[A-Za-z0-9-]{1,63}\.){1,5}"
     r"(?!(?:whl|git|zip|gz|txt|py)\b)[A-Za-z]{2,24}\b(?![\w-])"
@@ -217,7 +217,7 @@ def mask_secrets(text: str) -> str:
 def mask_uuids(document: Any) -> Any:
     """Return the JSON value with its UUIDs replaced by numbers in their form, equal ones by the same.
 
-    They are numbered in the order in which they stand in the document's snapshot, so that a finding that names one
+    They are numbered in the order of the document's snapshot, so that a finding that names one
     reads the same whether it comes from the machine or from its snapshot. What is masked already stays.
     """
     numbers: dict[str, str] = {}

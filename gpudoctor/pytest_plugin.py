@@ -1,6 +1,6 @@
 """`pytest --gpudoctor`: stop a GPU suite on a machine that cannot run it, before its tests are collected.
 
-Where it is not asked for, pytest imports this file and nothing else of gpudoctor.
+Without the option, pytest imports this file and nothing else of gpudoctor.
 """
 
 from __future__ import annotations

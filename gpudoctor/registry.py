@@ -72,11 +72,11 @@ class NotApplicable(Skip):
 def check(*, family: str, explains: tuple[str, ...] = ()) -> Callable[[CheckFunction], CheckFunction]:
     """Register a check. Its id is its function's name, its sections are the names of its parameters.
 
-    Besides sections, a parameter may be `reports` (how the probes went), `taken_at` (when), `snapshot` (all of it) or
+    A parameter may also be `reports` (how the probes went), `taken_at` (when), `snapshot` (all of it) or
     `requirements` (what the user asks of the machine).
 
     Raises:
-        ValueError: a parameter is no section, the family is unknown, or the id is taken by another module.
+        ValueError: a parameter is not a section, the family is unknown, or the id is taken by another module.
     """
 
     def register(function: CheckFunction) -> CheckFunction:
@@ -117,7 +117,7 @@ def known(value: T | None, fact: str) -> T:
 
 
 def skip_unless(condition: Any, reason: str) -> None:
-    """Skip the check for `reason` unless `condition` holds: the question does not arise on this machine.
+    """Skip the check for `reason` unless `condition` is true: the check does not apply to this machine.
 
     Raises:
         NotApplicable: the condition is false.
@@ -147,7 +147,7 @@ def reachable(devices: Sequence[Device]) -> list[tuple[str, Device]]:
 
 
 def settled(findings: Iterable[Finding], answering: Iterable[tuple[str, Device]], *names: str) -> Iterator[Finding]:
-    """Yield the findings. Where there are none, each of the facts `names` must be known of every device.
+    """Yield the findings. Without findings, each of the facts `names` must be known of every device.
 
     Raises:
         Skip: no finding, and one of the facts is unknown.

@@ -9,7 +9,7 @@ MAXIMUM_CHARACTERS = 1000
 MAXIMUM_ITEMS = 256
 _SHOWN_CHARACTERS = 400
 LONGEST_FIX = 2000  # characters: a fix names versions, platforms and what else to consider
-LONGEST_LINE = 4000  # characters; a longer line is no output of a tool that is read line by line
+LONGEST_LINE = 4000  # characters; tools that are read line by line print no longer lines
 
 # Patterns are texts, which `re` compiles when one is asked for: a live machine gives no occasion.
 _ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_]|[ -/]+[0-~])"
@@ -20,7 +20,7 @@ _PLAIN = str.maketrans(
 
 ENDS_OF_LINES = ("\n", "\r\n", "\r", "#012")  # the last one by rsyslog, within a message
 
-# What stands before a line and is no part of it: quote marks, frames of pip's output, names of processes.
+# Marks before a line that do not belong to it: quote marks, frames of pip's output, names of processes.
 _DECORATION = r"^(?:\s{0,3}>(?!>>)\s?)+|^\s*[│┃]\s?|^\s*\((?:\w+ )?pid=\d+(?:, ip=[\d.]+)?\)\s?|^\[rank\d+\]:\s?"
 _SHELL_MARKS = "$❯➜%"  # noqa: RUF001 - prompts of several shells
 _PROMPT = (
@@ -92,7 +92,7 @@ HIDDEN = "(hidden)"
 
 
 def shown_value(value: str, paths: bool = False) -> str:
-    """Return the value of a variable, or "(hidden)" if it has something that is no word or path: it may be a key."""
+    """Return the value of a variable, or "(hidden)" if it contains anything but a word or path: it may be a key."""
     if paths:
         windows = ";" in value or re.match(r"[A-Za-z]:", value)
         shown = all(re.fullmatch(_PATH, p) and not re.search(_KEY, p) for p in value.split(";" if windows else ":"))

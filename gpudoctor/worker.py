@@ -60,7 +60,7 @@ def _adopt_orphans() -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that this one started, with theirs, in whatever session; none where /proc does not say."""
+    """Return the processes that this one started, with theirs, in whatever session; none if /proc does not say."""
     found: list[int] = []
     with suppress(OSError):  # it has ended
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -70,7 +70,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def kill_all(pids: Iterable[int]) -> None:
-    """Kill the processes; those that have ended are passed over."""
+    """Kill the processes; those that have ended are skipped."""
     for pid in pids:
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)

@@ -100,7 +100,7 @@ def _subjects(
     """Return each requested image, or those found in the working directory, and the arguments for it.
 
     Raises:
-        UsageError: nothing is there, or what is asked for is wrong.
+        UsageError: nothing to rebuild, or the request is wrong.
     """
     from requests import RequestException
 
@@ -142,7 +142,7 @@ def _rebuild(
         with terminal.progress(f"Rebuilding {work.name} ...", sys.stderr) as show:
 
             def say(text: str) -> None:
-                show("")  # or it would go on in the line of the build's output
+                show("")  # ends the line of the build's output
                 _note(text)
 
             progress = Progress(show, say, timeout, interrupts, kept_open=(journal.lock,), heard=journal.note_step)

@@ -16,7 +16,7 @@ _LISTS = ("select", "ignore", "require")
 
 @record
 class Source:
-    """A file and what its section holds.
+    """A file and the content of its section.
 
     path: absolute. name: as seen from the working directory. text: the whole file.
     first_line: the one with the section's title, counted from 1.
@@ -51,7 +51,7 @@ def find_source(directory: str) -> Source | None:
     """Return the first file with a configuration, going up from `directory`; None if there is none.
 
     Raises:
-        UsageError: a file that may hold it cannot be read, or other users can write to the one that holds it.
+        UsageError: a file that may contain it cannot be read, or other users can write to the file that contains it.
     """
     folder = os.path.abspath(directory)
     while True:

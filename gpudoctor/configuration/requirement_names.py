@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from gpudoctor.model.codec import from_json, json_beside
+from gpudoctor.model.codec import from_json, json_next_to
 from gpudoctor.model.record import record
 
 
@@ -14,7 +14,7 @@ class Name:
     value: what it is compared with: "count", "size" (bytes with a unit), "version", or "" for nothing.
     bare: it may stand alone, and is then required to be there.
     facts: dotted paths of the facts that it reads, of which the first part is a section of the snapshot.
-    advice: further sections, on which the command depends that mends it.
+    advice: further sections, that the command of the fix depends on.
     """
 
     meaning: str
@@ -34,5 +34,5 @@ def names() -> Mapping[str, Name]:
     """Return what can be required, by its name."""
     # Which GPUs count: those that CUDA gives this process, under its CUDA_VISIBLE_DEVICES, else those that PyTorch sees
     # (ROCm), else, in a pasted report, those that nvidia-smi lists. See gpus.py.
-    rows = json_beside(__file__, "requirement_names")
+    rows = json_next_to(__file__, "requirement_names")
     return {name: from_json(Name, row, name) for name, row in rows.items()}

@@ -1,4 +1,4 @@
-"""What is asked for, or found in the working directory: each image with its project."""
+"""The images that are requested or found in the working directory, each with its project."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -129,7 +129,7 @@ class _Look:
         )
 
     def at(self, project: Project | None, arguments: Mapping[str, Any], base: str | None) -> Containers:
-        """Return what is asked for."""
+        """Return the request."""
         if project is not None:
             setups = tuple(self._services(project, arguments.get("service")))
         elif arguments.get("container"):

@@ -28,7 +28,7 @@ class Features:
 
     Each precision is "native", "emulated" (computed in fp32), "slow" (own arithmetic, far below the fp32 rate),
     "none", or None for not verified. tf32, int8, fp8 and fp4 are input types of the tensor cores.
-    last_driver: the last driver branch with support ("R580"), None while support goes on or if it is unknown.
+    last_driver: the last driver branch with support ("R580"), None while it is supported or if it is unknown.
     first_toolkit, last_toolkit: the CUDA toolkits that compile for them, in the same way.
     """
 
@@ -63,7 +63,7 @@ def runs_on(architectures: Iterable[str], capability: ComputeCapability, cuda: C
 def _runs_on(architecture: str, device: ComputeCapability, cuda: CudaVersion | None) -> bool:
     match = re.fullmatch(r"(sm|compute)_(\d{1,2})(\d)([af]?)", architecture)
     if match is None:
-        return False  # a gfx target of ROCm, or text that is no architecture
+        return False  # a gfx target of ROCm, or text that is not an architecture
     built = ComputeCapability(int(match[2]), int(match[3]))
     if match[4] == "a":
         return built == device
@@ -94,13 +94,13 @@ def features(capability: ComputeCapability) -> Features | None:
 
 
 def last_driver_branch(capability: ComputeCapability) -> str | None:
-    """Return the last driver branch that supports the device ("R580"); None while support goes on, or unknown."""
+    """Return the last driver branch that supports the device ("R580"); None while it is supported, or unknown."""
     row = features(capability)
     return row.last_driver if row is not None else None
 
 
 def last_toolkit(capability: ComputeCapability) -> CudaVersion | None:
-    """Return the last CUDA toolkit that compiles for the device; None while support goes on, or unknown."""
+    """Return the last CUDA toolkit that compiles for the device; None while it is supported, or unknown."""
     row = features(capability)
     return row.last_toolkit if row is not None else None
 

@@ -39,8 +39,8 @@ def supported_cuda(driver: DriverVersion) -> CudaVersion | None:
 def driver_can_run(driver: DriverVersion, cuda: CudaVersion, os: str | None = "linux") -> bool | None:
     """Return whether `driver` runs programs built with `cuda`; None if the table does not know.
 
-    The CUDA number that nvidia-smi prints is no ceiling: within a major from 11 on, minor-version compatibility
-    holds, and every driver runs what older ones run. The forward-compatibility package is left out.
+    The CUDA version that nvidia-smi prints is not a ceiling: within a major from 11 on, minor-version compatibility
+    applies, and every driver runs what older ones run. The forward-compatibility package is left out.
     """
     offered = supported_cuda(driver)
     if offered is not None and cuda <= offered:
@@ -69,7 +69,7 @@ def windows_driver(number: str) -> DriverVersion:
     """Return the driver that Windows calls "31.0.15.2686" in its device manager: the last five digits, 526.86.
 
     Raises:
-        ValueError: the text holds less than five digits.
+        ValueError: the text contains fewer than five digits.
     """
     digits = "".join(character for character in number if character.isdecimal())[-5:]
     if len(digits) < 5:

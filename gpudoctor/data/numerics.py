@@ -15,7 +15,7 @@ UNIT_ROUNDOFF = {"fp32": 2.0**-24, "tf32": 2.0**-11, "fp16": 2.0**-11, "bf16": 2
 _GROWTH = 4
 
 NOT_FINITE = "not finite"
-"""How the error of a product begins that holds NaN or infinity."""
+"""Beginning of the error of a product that contains NaN or infinity."""
 
 
 def error_bound(precision: str) -> float:

@@ -14,7 +14,7 @@ EXTENSIONS = (
     *("diff-gaussian-rasterization", "transformer-engine", "deepspeed"),
 )
 COMPILED_AT_RUN_TIME = ("deepspeed",)
-# For these are torchvision-mismatch and the checks of CUDA's libraries; libtorch itself is no extension.
+# For these are torchvision-mismatch and the checks of CUDA's libraries; libtorch itself is not an extension.
 NOT_EXTENSIONS = ("torchvision", "torchaudio", "libtorch", "libc10", "libcud", "libnccl", "libcublas", "cupy")
 FIRST_TORCH_WITH_NUMPY_2 = (2, 3)  # Source: release notes of PyTorch 2.3
 
@@ -75,7 +75,7 @@ def shared_modules() -> tuple[SharedModule, ...]:
 
 
 def cupy_pythons(name: str) -> Mapping[str, Sequence[str]] | None:
-    """Return platform → Python versions with a wheel of the distribution's last version; None where unknown."""
+    """Return platform → Python versions with a wheel of the distribution's last version; None if unknown."""
     rows = load_table("cupy_packages")["packages"]
     return next((row["pythons"] for row in rows if row["name"] == name), None)
 

@@ -11,7 +11,7 @@ OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 
 @record
 class RocmRelease:
-    """The ROCm builds of one PyTorch release; None where not verified.
+    """The ROCm builds of one PyTorch release; None if not verified.
 
     variants: "rocm7.1", ...; each is an index of its own. gfx_targets: device code inside, by the build scripts.
     """
@@ -53,7 +53,7 @@ def _releases() -> tuple[RocmRelease, ...]:
 
 
 def gfx_target_of(name: str) -> str | None:
-    """Return the gfx target of an AMD GPU by its product name: "gfx1032" of "Radeon RX 6600 XT"; None where unknown."""
+    """Return the gfx target of an AMD GPU by its product name: "gfx1032" of "Radeon RX 6600 XT"; None if unknown."""
     for row in load_table("rocm")["cards"]:
         if re.search(rf"(?<!\w)(?:{row['names']})(?!\w)", name, re.IGNORECASE):
             return str(row["gfx"])

@@ -5,14 +5,14 @@ import os.path
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from gpudoctor.model.codec import from_json, json_beside
+from gpudoctor.model.codec import from_json, json_next_to
 
 T = TypeVar("T")
 
 
 def load_table(name: str) -> Mapping[str, Any]:
-    """Return the table `name`. It holds `as_of` (the date it was checked), `about`, `sources` and lists of rows."""
-    table: dict[str, Any] = json_beside(__file__, name)
+    """Return the table `name`. It contains `as_of` (the date it was checked), `about`, `sources` and lists of rows."""
+    table: dict[str, Any] = json_next_to(__file__, name)
     return table
 
 

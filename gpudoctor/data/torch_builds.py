@@ -61,7 +61,7 @@ class TorchBuild:
 
 @record
 class Companions:
-    """The versions of torchvision and torchaudio that belong to one version of torch; None where not verified.
+    """The versions of torchvision and torchaudio that belong to one version of torch; None if not verified.
 
     torchaudio_variants: builds that exist of this torchaudio; None for those of torch.
     """

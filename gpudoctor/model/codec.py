@@ -19,7 +19,7 @@ _VERSIONS = (CudaVersion, DriverVersion, ComputeCapability, PackageVersion)
 
 
 @cache
-def json_beside(module_file: str, name: str) -> Any:
+def json_next_to(module_file: str, name: str) -> Any:
     """Return the content of `name`.json next to the module whose `__file__` is given; read once, on first use."""
     with open(os.path.join(os.path.dirname(module_file), f"{name}.json"), encoding="utf-8") as file:
         return json.load(file)

@@ -19,7 +19,7 @@ def names_nvidia_runtime(daemon_json: str) -> bool:
     """Return whether Docker's daemon.json has the runtime "nvidia", as the default or by name.
 
     Raises:
-        ValueError: the text is no JSON object.
+        ValueError: the text is not a JSON object.
     """
     try:
         content = json.loads(daemon_json) if daemon_json.strip() else {}
@@ -163,7 +163,7 @@ def variables_of(environment: Sequence[str] | None) -> dict[str, str]:
 
 
 def _memlock(limits: Any) -> int | None:
-    """Return the soft limit; 0 for unlimited, None if the engine's default holds, which it does not say."""
+    """Return the soft limit; 0 for unlimited, None if the engine uses its default, which it does not report."""
     found = [limit.get("Soft") for limit in limits or () if limit.get("Name") == "memlock"]
     return max(found[0], 0) if found and isinstance(found[0], int) else None
 

@@ -38,7 +38,7 @@ class InterpreterFacts:
 
 @record
 class DistributionFacts:
-    """An installed distribution as its metadata names it. `requires` holds the lines of Requires-Dist."""
+    """An installed distribution as its metadata names it. `requires` has the lines of Requires-Dist."""
 
     name: str
     version: str
@@ -71,7 +71,7 @@ class CupyFacts:
 
 @record
 class EnvironmentFacts:
-    """Everything that the worker found. `conda` is None where conda does not manage the environment."""
+    """Everything that the worker found. `conda` is None if conda does not manage the environment."""
 
     interpreter: InterpreterFacts
     conda: tuple[str, ...] | None = None

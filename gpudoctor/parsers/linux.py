@@ -82,7 +82,7 @@ def parse_pci_uevent(text: str) -> PciDevice:
 
 
 def parse_gfx_target(text: str) -> str:
-    """Return the gfx target of a node's properties, "gfx90a" of "gfx_target_version 90010"; "" if it is no GPU.
+    """Return the gfx target of a node's properties, "gfx90a" of "gfx_target_version 90010"; "" if it is not a GPU.
 
     Source: /sys/class/kfd/kfd/topology/nodes/*/properties of AMD's compute driver.
     """
@@ -98,7 +98,7 @@ def parse_gfx_target(text: str) -> str:
 _XID = (
     r"NVRM: Xid \((?:PCI:)?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})(?:\.[0-7])?\): (\d{1,4})(?!\d)[,:]?\s*(.*)"
 )
-# what stands before a message: dmesg's time of either kind, the date, host and "kernel:" of the system log
+# the text before a message: dmesg's time of either kind, the date, host and "kernel:" of the system log
 _PREFIX = r"^(?:<\d+>)?(?:.*?\bkernel: )?\s*(?:\[[^\]]*\]\s*)*"
 _MESSAGE = r"NVRM|\bS?Xid\b|\bnvidia"
 _PRIVATE = r"(?i)serial number"

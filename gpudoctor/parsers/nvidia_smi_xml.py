@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpudoctor.model import CudaVersion, Device, DeviceProcess, DriverVersion
-from gpudoctor.model.codec import json_beside
+from gpudoctor.model.codec import json_next_to
 from gpudoctor.model.record import record
 from gpudoctor.parsers import required
 from gpudoctor.untrusted import cleaned
@@ -24,7 +24,7 @@ UNREACHABLE = ("GPU is lost", "GPU requires reset")
 UNKNOWN = "Unknown Error"
 FEW = 4  # values that the driver may fail to read of a device in good health, such as fan, power and clocks of a laptop
 
-_TABLE = json_beside(__file__, "nvidia_smi_xml")
+_TABLE = json_next_to(__file__, "nvidia_smi_xml")
 RECOVERY: Mapping[str, str] = _TABLE["recovery"]
 COMPUTE_MODES: Mapping[str, str] = _TABLE["compute_modes"]
 FABRIC_STATES: Mapping[str, str] = _TABLE["fabric_states"]
@@ -42,10 +42,10 @@ class SmiReport:
 def parse_nvidia_smi_xml(text: str, *, cut: bool = False) -> SmiReport:
     """Return what the XML says. "N/A", "Not Supported" and the like are unknown.
 
-    cut: the end may be missing, as of a text that somebody pasted; what stands before it counts.
+    cut: the end may be missing, as in pasted text; the part before it counts.
 
     Raises:
-        ValueError: it is no such XML, or it declares entities, which nvidia-smi never does.
+        ValueError: it is not such XML, or it declares entities, which nvidia-smi never does.
     """
     from xml.etree.ElementTree import ParseError, fromstring
 
@@ -63,7 +63,7 @@ def parse_nvidia_smi_xml(text: str, *, cut: bool = False) -> SmiReport:
 
 
 def _beginning(text: str) -> Element:
-    """Return the root with all that is whole in the text. Raises ParseError: it is no XML."""
+    """Return the root with all that is whole in the text. Raises ParseError: it is not XML."""
     from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
     builder = TreeBuilder()
@@ -87,7 +87,7 @@ def pci_address(text: str) -> str:
     """Return the address as sysfs has it: "0000:01:00.0" of "00000000:01:00.0".
 
     Raises:
-        ValueError: it is no such address.
+        ValueError: it is not such an address.
     """
     pattern = r"^0{0,4}([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])$"
     return ":".join(required(pattern, text.strip().lower(), "not a PCI address").groups())
@@ -170,7 +170,7 @@ def yes(text: str) -> bool:
 
 
 def _pci_device_id(text: str) -> str:
-    """Return "2684" of "268410DE" or "0x268410DE": the device's id stands before the vendor's."""
+    """Return "2684" of "268410DE" or "0x268410DE": the device's id precedes the vendor's."""
     return required(r"^(?:0x)?([0-9A-Fa-f]{4})10[dD][eE]$", text, "no device id")[1].upper()
 
 

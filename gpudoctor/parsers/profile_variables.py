@@ -18,7 +18,7 @@ FRAMEWORK_VARIABLES = frozenset((*ALLOCATOR_VARIABLES, THREADS_VARIABLE, TF32_VA
 
 ALLOWED = "A-Z a-z 0-9 _ . , : / + -"
 _NOT_ALLOWED = r"[^A-Za-z0-9_.,:/+-]"
-_LARGEST = 10**12  # more is no batch size, and a number of any length is slow to read
+_LARGEST = 10**12  # a larger number is not a batch size, and a number of any length is slow to read
 
 
 def allowed(text: str) -> str:
@@ -126,7 +126,7 @@ class BadVariable(ValueError):
 
 
 def profile_from(variables: Mapping[str, str]) -> Profile:
-    """Return the profile that the variables say. Those of gpudoctor that this version does not know are passed over.
+    """Return the profile in the variables. Variables of gpudoctor that this version does not know are skipped.
 
     Raises:
         BadVariable: one is missing, has a value that does not fit, or is of a schema that this version does not know.

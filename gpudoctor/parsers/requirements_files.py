@@ -1,6 +1,6 @@
 """Files in which a Python project says what it needs: requirements.txt, pyproject.toml and setup.cfg.
 
-A line that cannot be read is passed over, and so is one whose marker is for another platform.
+A line that cannot be read is skipped, and so is one whose marker is for another platform.
 """
 
 import re
@@ -28,7 +28,7 @@ def normalise(name: str) -> str:
 
 
 def parse_requirements_txt(text: str, source: str, platform: Mapping[str, str]) -> tuple[Requirement, ...]:
-    """Return the packages that a requirements file names. Options and included files are passed over.
+    """Return the packages that a requirements file names. Options and included files are skipped.
 
     source: name of the file. platform: values of the markers that the machine decides, such as `sys_platform`.
     """
@@ -86,7 +86,7 @@ def parse_pyproject(text: str, platform: Mapping[str, str]) -> tuple[Requirement
     """Return the packages in [project], its extras, [dependency-groups] and [tool.poetry].
 
     Raises:
-        ValueError: the text is no TOML.
+        ValueError: the text is not TOML.
     """
     content = _load_toml(text)
     project, poetry = _table(content, "project"), _table(content, "tool", "poetry")
@@ -108,7 +108,7 @@ def parse_setup_cfg(text: str, platform: Mapping[str, str]) -> tuple[Requirement
     """Return the packages in install_requires and the extras of a setup.cfg.
 
     Raises:
-        ValueError: the text is no configuration file.
+        ValueError: the text is not a configuration file.
     """
     import configparser
 

@@ -45,5 +45,5 @@ def parse_containers(facts: Facts) -> Containers | None:
 
 
 def why_unknown(facts: Mapping[str, Any]) -> str:
-    """Return why there is no section; "" if nothing is there to look at."""
+    """Return why there is no section; "" if there is nothing to examine."""
     return str(facts.get("unavailable", ""))

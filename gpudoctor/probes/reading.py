@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gpudoctor.model.codec import json_beside
+from gpudoctor.model.codec import json_next_to
 
 Facts = Mapping[str, Any]
 
 
 def known_paths(name: str) -> tuple[str, ...]:
     """Return one of the lists of what to read; the file says which system each path is of."""
-    return tuple(json_beside(__file__, "reading_lists")[name])
+    return tuple(json_next_to(__file__, "reading_lists")[name])
 
 
 def file_text(facts: Facts, *paths: str) -> str | None:

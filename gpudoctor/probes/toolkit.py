@@ -26,7 +26,7 @@ from gpudoctor.probes.reading import Facts, all_listed, file_name, file_texts, f
 T = TypeVar("T")
 
 ROOTS = ("/usr/local/cuda*", "/opt/cuda*")
-# A bracket makes a glob of a name, so that a folder without it is passed over and not reported as an error.
+# A bracket makes a glob of a name, so that a folder without it is skipped and not reported as an error.
 VERSION_FILES = ("version.jso[n]", "version.tx[t]")
 HOST_CONFIGS = ("include/crt/host_config.[h]", "targets/*/include/crt/host_config.h")
 CONTENTS = ("bin/nvcc", "bin/nvcc.exe", "include/cuda.h", "targets/*/include/cuda.h", "lib64/libcudart.so.*")

@@ -72,7 +72,7 @@ _PATIENCE = 3  # unrelated lines between an expression and its value
 def read_session(text: Text) -> Iterator[Facts]:
     """Yield the values of PyTorch and CuPy expressions; the last value of each wins."""
     expressions = [expression for expression in _EXPRESSIONS if expression.name in text.lowered]
-    shown = dict(_beside(text, expressions))
+    shown = dict(_on_same_line(text, expressions))
     silent = {f"{name}_version": "None" for name in _SILENT.findall(text.raw)}
     shown.update(_answers(text, expressions, silent.keys()))
     if shown:
@@ -80,7 +80,7 @@ def read_session(text: Text) -> Iterator[Facts]:
         yield _facts(shown, text)
 
 
-def _beside(text: Text, expressions: Sequence[_Expression]) -> Iterator[tuple[str, str]]:
+def _on_same_line(text: Text, expressions: Sequence[_Expression]) -> Iterator[tuple[str, str]]:
     """Yield the values on the same line as their expression, unless the line is a condition."""
     for expression in expressions:
         pattern = rf"{expression.written.pattern}{_BETWEEN}[`\"']?(?:{expression.value})(?=[\s`\"',.;)]|$)"

@@ -36,7 +36,7 @@ def own_present(text: Text) -> Text:
 
 
 def _own(whole: str) -> str | None:
-    """Return the text without what is said of other machines; None if its writer speaks of the own one."""
+    """Return the text without the parts about other machines; None if the writer describes the own machine."""
     advice = _ADVICE.search(whole)
     if _OWN.search(whole) is not None and (advice is None or advice.start() > 0):
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 from gpudoctor.errors import UsageError
-from gpudoctor.model.codec import json_beside
+from gpudoctor.model.codec import json_next_to
 from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import ENDS_OF_LINES, LONGEST_LINE, readable_lines
 
@@ -73,7 +73,7 @@ def regex(pattern: str, words: str = "") -> re.Pattern[str]:
 
 def name_table(name: str) -> Any:
     """Return one of the tables of names that tools print; the file names the sources."""
-    return json_beside(__file__, "names")[name]
+    return json_next_to(__file__, "names")[name]
 
 
 def read_text(data: bytes, name: str) -> Text:

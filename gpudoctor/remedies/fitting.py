@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpudoctor.model import Attempts, Container, Place, Python, Remedy, System
-from gpudoctor.model.codec import json_beside
+from gpudoctor.model.codec import json_next_to
 from gpudoctor.remedies.commands import REFUSED, is_windows, quote_name
 
 # Commands that change nothing: the last command of a remedy verifies it.
@@ -72,7 +72,7 @@ def untried_first(remedies: Sequence[Remedy], attempts: Attempts) -> tuple[Remed
 
 def _for_shell(remedy: Remedy, system: str, place: Place) -> Remedy:
     """Return the remedy without commands that the system's shell lacks, and others translated to that shell."""
-    rules = json_beside(__file__, "shells").get(system)
+    rules = json_next_to(__file__, "shells").get(system)
     if rules is None or place.in_wsl:
         return remedy
     return replace(remedy, commands=tuple(_translated(remedy.commands, rules)))
@@ -91,7 +91,7 @@ def _translated(commands: Sequence[str], rules: dict[str, Any]) -> Iterator[str]
 
 def _named(remedy: Remedy, container: Container, podman: bool) -> Remedy:
     """Return the remedy with real names instead of CONTAINER and the like, or with a first command that shows them."""
-    for word, row in json_beside(__file__, "shells")["names"].items():
+    for word, row in json_next_to(__file__, "shells")["names"].items():
         if not any(re.search(rf"\b{word}\b", command) for command in remedy.commands):
             continue
         name = quote_name(getattr(container, row.get("fact", ""), None) or "")

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from gpudoctor.model import Container, Fix, Place, Python, Remedy, System
-from gpudoctor.model.codec import json_beside
+from gpudoctor.model.codec import json_next_to
 from gpudoctor.remedies.commands import (
     environment_of,
     is_windows,
@@ -88,7 +88,7 @@ def _likely_modules(name: str) -> list[str]:
 
 def _advice() -> dict[str, dict[str, Any]]:
     """Return the rows of the table by name: the fixes without code."""
-    table: dict[str, dict[str, Any]] = json_beside(__file__, "advice")["fixes"]
+    table: dict[str, dict[str, Any]] = json_next_to(__file__, "advice")["fixes"]
     return table
 
 

@@ -19,7 +19,7 @@ def render(report: Report, *, checks: Sequence[Check], fail_on: str) -> str:
 
     An error is a failure; a warning is one if `fail_on` is "warning", and otherwise, like information, the output of a
     test that passed. A check that crashed is an error of its own, one that could not answer is skipped. An unknown
-    verdict is an error of a test case "verdict": each check passed or was skipped, and the job must not go on.
+    verdict is an error of a test case "verdict": each check passed or was skipped, and the job must not continue.
     """
     families = {check.id: check.family for check in checks}
     cases = [_case(result, report, families, fail_on) for result in _results(report)]

@@ -2,7 +2,7 @@
 
 import re
 
-from gpudoctor.model.codec import json_beside
+from gpudoctor.model.codec import json_next_to
 from gpudoctor.untrusted import clean
 
 _INDEX = re.compile(r"\[([^\]]*)\]")
@@ -13,7 +13,7 @@ def label(fact: str) -> str:
     section, _, name = fact.partition(".")
     if section == "environment" and name:
         return clean(name)  # a variable is known by its name
-    labels: dict[str, str] = json_beside(__file__, "labels")
+    labels: dict[str, str] = json_next_to(__file__, "labels")
     path, number = _INDEX.sub("[]", fact), (_INDEX.findall(fact) or [""])[0]
     while path and path not in labels:
         path = path.removesuffix("[]") if path.endswith("[]") else path.rpartition(".")[0]

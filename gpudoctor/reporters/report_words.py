@@ -18,7 +18,7 @@ _NEEDS = {"root": "root", "restart": "a restart of the program", "reboot": "a re
 
 @record
 class Headline:
-    """The verdict in one line: `word` says it, `rest` goes on. kind: "error", "warning", "healthy" or "unknown"."""
+    """The verdict in one line: `word` says it, `rest` continues. kind: "error", "warning", "healthy" or "unknown"."""
 
     kind: str
     word: str

@@ -82,7 +82,7 @@ def encodable(text: str, encoding: str | None) -> str:
 
 @contextmanager
 def progress(text: str, stream: TextIO) -> Iterator[Callable[[str], None]]:
-    """Show `text` on `stream` while the work goes on, and take it away after it. Silent without a terminal.
+    """Show `text` on `stream` while the work runs, and remove it afterwards. Silent without a terminal.
 
     Gives a function that shows another text in its place.
     """

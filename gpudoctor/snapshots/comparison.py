@@ -1,4 +1,4 @@
-"""Two snapshots: which facts differ, and which findings come and go."""
+"""Two snapshots: which facts differ, and which findings are new or fixed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _NAMED_BY = ("nvml_index", "kind", "name", "path", "soname", "number", "precisio
 
 @record
 class Change:
-    """A fact that differs. `None` stands for a value that is unknown, or for something that is not there."""
+    """A fact that differs. `None` means an unknown value, or something that is missing."""
 
     fact: str
     before: Any
@@ -87,7 +87,7 @@ def _has(snapshot: Snapshot, listing: str) -> bool:
 
 
 def _facts(snapshot: Snapshot) -> dict[str, Any]:
-    """Return dotted path → value; members of a list are named by what tells them apart: "python.packages[torch]"."""
+    """Return dotted path → value; members of a list are named by their identity: "python.packages[torch]"."""
     return dict(_flat("", {k: v for k, v in to_json(snapshot).items() if k not in MOMENTARY}))
 
 
@@ -105,7 +105,7 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _member_names(items: Sequence[Any]) -> list[str]:
-    """Return for each member what tells it apart; its place if nothing does."""
+    """Return the identity of each member; its index without one."""
     for key in _NAMED_BY:
         names = [str(item.get(key)) for item in items if isinstance(item, Mapping) and key in item]
         if len(set(names)) == len(items):

@@ -32,7 +32,7 @@ def record(host: Host, folder: Path) -> None:
     """Ask `host` everything and write the masked answers below `folder`, which must be empty or new.
 
     Raises:
-        UsageError: the folder holds something already, or cannot be written.
+        UsageError: the folder is not empty, or cannot be written.
     """
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"record: {folder} is not empty: name a new folder")

@@ -22,7 +22,7 @@ _NAME = "gpudoctor/snapshot/"
 
 
 def read_snapshot(data: bytes, name: str) -> Snapshot | None:
-    """Return the snapshot, None where `data` is none.
+    """Return the snapshot; None if `data` is not one.
 
     Raises:
         UsageError: it is one that cannot be read: damaged, or of a newer gpudoctor.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from gpudoctor.model import Symptom
-from gpudoctor.model.codec import json_beside
+from gpudoctor.model.codec import json_next_to
 from gpudoctor.symptoms.tables import row_of
 
 Symptoms = Iterable[Symptom] | None
@@ -31,7 +31,7 @@ def _exact_and_beginnings(kinds: tuple[str, ...]) -> tuple[frozenset[str], tuple
 
 def group(name: str) -> tuple[str, ...]:
     """Return the kinds of a group in groups.json, most specific first."""
-    return tuple(json_beside(__file__, "groups")["groups"][name]["kinds"])
+    return tuple(json_next_to(__file__, "groups")["groups"][name]["kinds"])
 
 
 def most_telling(symptoms: Symptoms, name: str) -> Symptom | None:

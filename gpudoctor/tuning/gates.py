@@ -67,7 +67,7 @@ class Compared:
 
 
 def judge(compared: Compared) -> Numerics:
-    """Return whether the precision passes, with the first reason why not and what could not be compared."""
+    """Return whether the precision passes, with the first reason against it and the parts that were not compared."""
     reason = next(_objections(compared), "")
     losses = [error for error in compared.loss_errors if error is not None]
     return Numerics(

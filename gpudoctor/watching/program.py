@@ -16,7 +16,7 @@ _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
 """Ctrl-C and Ctrl-\\ reach the whole process group of the terminal, and so the program, without us."""
 
 _PASSED_ON = (*_FROM_TERMINAL, "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGBREAK")
-"""Ctrl-Z stops us and the program alike, and both go on together: it is left to the terminal."""
+"""Ctrl-Z stops us and the program alike, and both continue together: it is left to the terminal."""
 
 
 class NotStarted(GpudoctorError):

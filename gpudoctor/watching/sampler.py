@@ -99,7 +99,7 @@ class CpuUse:
         self._before: tuple[float, float] | None = None
 
     def look(self) -> bool:
-        """Bring `cores` up to date; return whether the program goes on, rather than being stopped by Ctrl-Z."""
+        """Bring `cores` up to date; return whether the program runs, and is not stopped by Ctrl-Z."""
         processes = _processes()
         if self._pid not in processes:
             self.cores = self._before = None

@@ -64,7 +64,7 @@ class _Used:
         return _known((sample for _, sample in self.samples), field)
 
     def reason(self, kind: str, sentence: str, advice: str = "", share: float | None = None) -> Reason:
-        """Return a reason; `sentence` goes on after "GPU 0"."""
+        """Return a reason; `sentence` continues after "GPU 0"."""
         index = self.device.nvml_index
         return Reason(kind=kind, sentence=f"GPU {index} {sentence}", advice=advice, share=share, nvml_index=index)
 

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from gpudoctor.model import Snapshot
-from gpudoctor.model.codec import json_beside
+from gpudoctor.model.codec import json_next_to
 from gpudoctor.model.finding import Evidence
 from gpudoctor.reporters import labels
 from gpudoctor.reporters.labels import label
@@ -51,7 +51,7 @@ def test_every_fact_has_a_label_without_internal_names() -> None:
 
 def test_every_label_is_of_a_fact() -> None:
     sections = {field.name for field in dataclasses.fields(Snapshot)}
-    rows = json_beside(labels.__file__, "labels")
+    rows = json_next_to(labels.__file__, "labels")
     assert [path for path in rows if path not in FACTS and path not in sections] == []
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from gpudoctor import symptoms
 from gpudoctor.model import Symptom
-from gpudoctor.model.codec import json_beside
+from gpudoctor.model.codec import json_next_to
 from gpudoctor.symptoms import first, group, most_telling, of_kind
 from gpudoctor.symptoms.tables import failure_messages
 
 ROOT = Path(__file__).parents[2]
-GROUPS = json_beside(symptoms.__file__, "groups")["groups"]
+GROUPS = json_next_to(symptoms.__file__, "groups")["groups"]
 
 
 @pytest.mark.parametrize("name", GROUPS)

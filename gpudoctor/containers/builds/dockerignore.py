@@ -106,7 +106,7 @@ def _pattern(line: str, number: int) -> Pattern | None:
 def path_expression(pattern: str) -> str:
     """Return the regular expression of a pattern: `**` is any number of folders, `*` and `?` stay within one name.
 
-    Where another `*` follows, the first place at which a `*` can end is as good as any, so it is not tried again
+    If another `*` follows, the first place at which a `*` can end is as good as any, so it is not tried again
     (a lookahead is never entered twice): many of them would take exponential time.
 
     Raises:
@@ -130,7 +130,7 @@ def path_expression(pattern: str) -> str:
 
 @cache
 def name_expression(pattern: str) -> re.Pattern[str]:
-    """Return the expression of one name in a source of COPY, where `**` is no more than `*`.
+    """Return the expression of one name in a source of COPY, where `**` means the same as `*`.
 
     Raises:
         ValueError: it is not a pattern.

@@ -170,7 +170,7 @@ def _is_run(step: Step) -> bool:
 
 
 def _matched(source: str, found: str) -> str | None:
-    """Return the file or folder that the source names and that is, or holds, the file `found`; None for none."""
+    """Return the file or folder that the source names and that is, or contains, the file `found`; None without one."""
     if not WILDCARDS.search(source):
         return source if is_below(found, (source,)) else None
     names, parts = source.split("/"), found.split("/")

@@ -43,7 +43,7 @@ class ImageFile:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Return what is equal for two files that a program cannot tell apart."""
+        """Return the properties that are equal if a program cannot distinguish two files."""
         return self.kind, self.size_bytes, self.is_executable, self.link_target, self.digest
 
 
@@ -132,7 +132,7 @@ def read_layers(chunks: Iterable[bytes], sizes: Mapping[str, int], in_time: Call
     """Return the layers of the one image in the archive that `docker save` streams, the lowest first.
 
     sizes: path in the image → size for which the digest is taken; no other file is looked at.
-    in_time: says whether to go on reading.
+    in_time: says whether to continue reading.
 
     Raises:
         Unreadable: the archive is not understood, or reading takes too long.

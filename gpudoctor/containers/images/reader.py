@@ -20,7 +20,7 @@ from gpudoctor.containers.images.files import ImageFile, Stream, TooLarge, read_
 LABEL = "gpudoctor.reading"
 NEVER_RUN = ["/gpudoctor-never-runs-this"]
 SPARE_BYTES = 16 << 20
-"""A folder of an image may have this much more than twice what is looked for; otherwise files are read one by one."""
+"""A folder of an image may have this much more than twice what is searched; otherwise files are read one by one."""
 
 WORTH_A_FOLDER = 4
 """Files that are looked for in a folder: for fewer of them, each is asked for by itself."""
@@ -93,7 +93,7 @@ class ContainerFiles:
     def read(self, folders: Iterable[str], sizes: Mapping[str, int]) -> dict[str, ImageFile]:
         """Return the files below `folders` and at the paths of `sizes`, by absolute path.
 
-        folders: read whole, if they contain not much more than what is asked for; else what is asked for in them.
+        folders: read whole, if they contain not much more than what is requested; else what is requested in them.
         sizes: path → size of the file that it is compared with; a file of that size comes with its digest.
         """
         found: dict[str, ImageFile] = {}

@@ -279,7 +279,7 @@ def read_requirement_file(
     parts: names of the extras and groups of a project that are installed, next to what it always needs.
 
     Raises:
-        ValueError, OSError: the file itself cannot be read; one that it includes is passed over.
+        ValueError, OSError: the file itself cannot be read; one that it includes is skipped.
     """
     reader = _Reader(context, platform)
     if path.endswith((".toml", ".cfg")):

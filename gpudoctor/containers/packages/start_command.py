@@ -51,7 +51,7 @@ def first_folders(files: Files, config: Mapping[str, Any]) -> tuple[str, ...] | 
 class Started:
     """The Python file that a command runs.
 
-    files: where it may be, the first that is there counts. folders: that Python looks in first.
+    files: its possible paths; the first existing one counts. folders: those that Python searches first.
     """
 
     files: tuple[str, ...]

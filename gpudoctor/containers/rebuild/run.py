@@ -106,7 +106,7 @@ def prepare(
     """Return what is to be done about `subject`, which is `named`; nothing is changed.
 
     Raises:
-        UsageError: the Dockerfile, or what is asked for, cannot be built.
+        UsageError: the Dockerfile or the request cannot be built.
         GpudoctorError: the image cannot be compared.
     """
     _check_name(api, subject.image or "")

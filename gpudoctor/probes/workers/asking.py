@@ -1,4 +1,4 @@
-"""Ask a library that may lack what is asked for, or fail at it: for the workers that import one.
+"""Call a library that may lack a function, or fail in it: for the workers that import one.
 
 Standard library only, from Python 3.8 on.
 """

@@ -1,6 +1,6 @@
 """What is on disk in a Python environment: the interpreter, its packages, PyTorch and CuPy. Neither is imported.
 
-Every file read is bounded, none is executed, and nothing is looked at that does not bear on GPUs. Standard library
+Every file read is bounded, none is executed, and nothing is looked at that does not matter for GPUs. Standard library
 only, from Python 3.8 on. Texts are handed back as they are; `gpudoctor.parsers` reads them.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the module typing takes as long to import as all of this on
 
     Facts = Dict[str, Any]
 
-# Beginnings of the normalised names of distributions that bear on GPUs.
+# Beginnings of the normalised names of distributions that matter for GPUs.
 DISTRIBUTIONS = (
     *("torch", "pytorch-", "triton", "functorch", "pyg-lib", "fairscale", "apex", "deepspeed", "vllm", "sglang", "jax"),
     *("flash-attn", "flashinfer", "xformers", "bitsandbytes", "mmcv", "detectron2", "causal-conv1d", "mamba-ssm"),
@@ -126,7 +126,7 @@ def _interpreter(folders: Sequence[str]) -> Facts:
 
 
 def _conda() -> Optional[List[str]]:
-    """Return the names of conda's package records that bear on GPUs, None where conda does not manage the prefix."""
+    """Return the names of conda's package records that matter for GPUs, None if conda does not manage the prefix."""
     folder = os.path.join(sys.prefix, "conda-meta")
     if not os.path.isdir(folder):
         return None
@@ -135,7 +135,7 @@ def _conda() -> Optional[List[str]]:
 
 
 def _distributions(folder: str) -> Iterator[Facts]:
-    """Yield the distributions in `folder` that bear on GPUs."""
+    """Yield the distributions in `folder` that matter for GPUs."""
     for entry in sorted(name for name in _listing(folder) if name.endswith((".dist-info", ".egg-info"))):
         stem, kind = os.path.splitext(entry)
         name = _normal(stem.partition("-")[0])

@@ -18,7 +18,7 @@ DEVICE = "/dev/kmsg"
 READ_BYTES = 16 * 2**20
 MOST_LINES = 400
 LONGEST_LINE = 1000
-RECORD_BYTES = 8192  # a record is no longer; a smaller buffer fails with EINVAL
+RECORD_BYTES = 8192  # the longest record; a smaller buffer fails with EINVAL
 COMMAND_SECONDS = 5.0
 WORDS = (b"nvrm", b"xid", b"nvidia")
 # dmesg has another door to the same log; a member of "adm" or "systemd-journal" may read the journal only

@@ -180,7 +180,7 @@ def _put_on_path(folder: Path) -> None:
 
 
 def _run(execute: Callable[[], object], place: str) -> None:
-    """Import the user's code. What it raises goes on without the frames of the import system."""
+    """Import the user's code. Its exceptions are raised again without the frames of the import system."""
     try:
         execute()
     except SystemExit as error:

@@ -1,7 +1,7 @@
 """How far a workload in one precision is from the same workload in float64: outputs, gradients, twenty losses.
 
-The workload is built again for each precision from the same seed, and does the same steps with the same batches. Beside
-the precision in question and the reference, strict fp32 runs along: where rounding errors grow by themselves from step
+The workload is built again for each precision from the same seed, and does the same steps with the same batches. Strict
+fp32 runs in addition to the tested precision and the reference: if rounding errors grow by themselves from step
 to step, it shows how much of a difference is not the precision's fault.
 """
 

@@ -34,7 +34,7 @@ class Monitor:
         )
 
     def driver_version(self) -> str | None:
-        """Return the version of the driver."""
+        """Return the driver version."""
         answer = self._gate.ask("nvmlSystemGetDriverVersion").get("value")
         return answer if isinstance(answer, str) else None
 

@@ -31,7 +31,7 @@ NOISE = 0.3
 """Standard deviation of its real and of its imaginary part; a signal without it has a power of 1."""
 
 FLOOR = 1e-10
-"""Added to a power before its logarithm; float32 holds it."""
+"""Added to a power before its logarithm; float32 can represent it."""
 
 SEED = 20260
 

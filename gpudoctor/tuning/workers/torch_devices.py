@@ -18,7 +18,7 @@ def open_device(name: str, pynvml_path: str | None) -> Device:
 
 
 class Cuda(QueuedGpu):
-    """A GPU of NVIDIA or AMD."""
+    """An NVIDIA or AMD GPU."""
 
     def __init__(self, index: int, pynvml_path: str | None) -> None:
         self.name = f"cuda:{index}"
@@ -88,7 +88,7 @@ def _monitor(index: int, pynvml_path: str | None) -> Monitor | None:
 
 
 class Mps(Device):
-    """A GPU of Apple. Its allocator keeps no peak, so the driver's memory is used instead."""
+    """An Apple GPU. Its allocator records no peak, so the driver's memory is used instead."""
 
     kind = "mps"
     name = "mps"

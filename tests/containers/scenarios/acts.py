@@ -19,7 +19,7 @@ def renamed(place: Place) -> None:
     (place.root / "common/util.py").rename(place.root / "common/tools.py")
 
 
-def deleted_beside_files_of_a_base(place: Place) -> None:
+def deleted_next_to_files_of_a_base(place: Place) -> None:
     place.build_base("FROM BASE\nRUN mkdir /src && echo 1 > /src/old.py && touch -t 200001010000 /src/old.py\n")
     place.build()
     (place.root / "common/sub/deep.py").unlink()

@@ -58,7 +58,7 @@ SCENARIOS = {
         dockerfile="FROM TAG-base AS one\nCOPY common /src\nCOPY conf /src/conf\nFROM one AS two\nCOPY train.py /src/\n"
         "FROM BASE\nCOPY --from=two /src /app\n",
         is_built=False,
-        act=acts.deleted_beside_files_of_a_base,
+        act=acts.deleted_next_to_files_of_a_base,
         causes=("image-not-rebuilt",),
         extra=frozenset({"/app/sub/deep.py"}),
     ),
