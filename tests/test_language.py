@@ -32,7 +32,8 @@ WORST_INSIDE = re.compile(
     r"\b(beside|besides|anew|withal|mends?|mended)\b|\b(is|are|was|were) (not )?told\b|\bto be told\b"
     r"|\btells?\b(?! you)"
     r"|\bstands? (in|there|at|for|before|after)\b|\bpassed over\b|\bcomes? and go|\bof one's own\b"
-    r"|(?<!there )\bis no (JSON|XML|TOML|GPU|program|section|extension|path|name|device|file|such)\b|\b(None|0|\"\"|\(\)) where\b"
+    r"|(?<!there )\bis no (JSON|XML|TOML|GPU|program|section|extension|path|name|device|file|such)\b"
+    r"|\b(None|0|\"\"|\(\)) where\b"
     r"|\bGPUs? of (AMD|NVIDIA|Intel|Apple)\b|\ba report of a bug\b|\bversion of the driver\b|\bwhat could not be\b",
     re.IGNORECASE,
 )
