@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS, OK, PRECISIONS, Measurement, Numerics, Recommendation
 from gpudoctor.tuning.executor import Executor
+from gpudoctor.tuning.finals import settle
 from gpudoctor.tuning.reasons import (
     CLOSE,
     ERRORS_APART,
@@ -52,6 +53,10 @@ def recommend(
     searched = {result.precision: result for result in results}
     if executor is not None:
         ready = _allowed([result for result in results if result.best], verdicts)
+        for fastest in sorted(ready, key=lambda result: result.throughput)[-1:]:
+            settled = settle(executor, fastest, limits, observe)
+            searched[settled.precision] = settled
+            ready = [settled if result is fastest else result for result in ready]
         searched.update((again.precision, again) for again in _measured_again(executor, ready, limits, observe))
     ran = [result.best for result in searched.values() if result.best]
     allowed = _allowed(ran, verdicts)
