@@ -61,7 +61,12 @@ def _load_module(path: str | None) -> Any:
         if spec is None or spec.loader is None:
             raise
         module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        sys.modules["pynvml"] = module  # it looks itself up there
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules["pynvml"]
+            raise
         return module
 
 

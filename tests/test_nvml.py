@@ -141,8 +141,14 @@ def test_without_a_module_to_load_its_own_error_counts(monkeypatch: pytest.Monke
 
 
 def test_a_broken_module_is_replaced_by_the_one_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "pynvml.py").write_text("x = 1")
+    """pynvml looks itself up in sys.modules, from nvidia-ml-py 13 on while it is imported."""
+    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
+    (tmp_path / "pynvml.py").write_text("import sys\nsys.modules[__name__].x = 1\n")
+    (tmp_path / "worse.py").write_text("raise SyntaxError('worse')")
     monkeypatch.setattr(module, "import_module", raising(SyntaxError("broken")))
+    with pytest.raises(SyntaxError, match="worse"):
+        module._load_module(str(tmp_path / "worse.py"))
+    assert "pynvml" not in sys.modules
     assert module._load_module(str(tmp_path / "pynvml.py")).x == 1
 
 

@@ -115,9 +115,11 @@ class Bench:
         batches = [self._library.arranged(_checked_batch(workload, trial.batch_size), trial.settings)]
         self._device.begin()
         timed = time_trial(lambda: workload.step(batches[0]), self._device, effort)
+        on_host = all(str(getattr(leaf, "device", "cpu")) == "cpu" for leaf in arrays(batches[0]))
         batches.clear()
         self._library.require_effect(trial.settings)
         use = self._device.memory_use()
+        _require_use(self._device, use.peak_bytes, on_host)
         measurement = Measurement(
             **vars(trial),
             step_seconds=tuple(timed.steps),
@@ -244,6 +246,18 @@ def _checked_batch(workload: Workload, size: int) -> Any:
         if len(lengths) == 1 and max(lengths) < size and not any(size in shape for shape in shapes):
             raise Unsupported(f"make_batch({size}) returned {max(lengths)} samples")
     return batch
+
+
+def _require_use(device: Device, peak_bytes: int | None, on_host: bool) -> None:
+    """Raise UsageError if a workload for a GPU has left it alone. on_host: its batch is there.
+
+    An allocator that torch or CuPy does not count shows no use either; then the batch does.
+    """
+    if device.kind == "cuda" and peak_bytes == 0 and on_host:
+        raise UsageError(
+            f"the workload runs on the CPU: it uses no memory of {device.name}, its first argument. "
+            "Put the model and the batches there"
+        )
 
 
 def arrays(batch: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """The loop of a tuning worker: the order comes first, then each request gets an answer."""
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -67,7 +68,9 @@ def _open_session(order: Mapping[str, Any]) -> Any:
     except BaseException as error:
         raise Unusable(f"{library} cannot be imported: {one_line(error)}") from None
     try:
-        return import_module("gpudoctor.tuning.workers.session").Session(order)
+        session = import_module("gpudoctor.tuning.workers.session").Session(order)
+        gc.freeze()  # a trial collects garbage several times: what torch has imported takes 0.2 s each time
+        return session
     except UsageError:
         raise
     except Exception as error:

@@ -162,6 +162,29 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, Device *device)
     return SUCCESS;
 }
 
+static int find_device(const char *key, const char *value, Device *device)
+{
+    read_script(SCRIPT);
+    for (int i = 0; i < device_count; i++) {
+        const char *own = text_of(&devices[i], key, 0);
+        if (own && !strcasecmp(own, value)) {
+            *device = &devices[i];
+            return SUCCESS;
+        }
+    }
+    return NOT_FOUND;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, Device *device)
+{
+    return find_device("uuid", uuid, device);
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, Device *device)
+{
+    return find_device("pci_bus_id", bus_id, device);
+}
+
 /* Device: texts */
 
 #define TEXT(function, key)                                                                                           \

@@ -6,6 +6,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -394,3 +395,22 @@ def test_a_setting_that_is_not_there_is_unsupported() -> None:
     trial = Trial(precision="fp32", batch_size=8, settings=Settings(allocator="expandable_segments:True"))
     failure = failed(bench(Work).measure(trial, EFFORT))
     assert (failure.kind, failure.detail) == (UNSUPPORTED, "no such allocator")
+
+
+@pytest.mark.parametrize(
+    ("kind", "peak_bytes", "on_host", "refused"),
+    [
+        pytest.param("cuda", 0, True, True, id="a GPU that was left alone"),
+        pytest.param("cuda", 0, False, False, id="an allocator that counts nothing"),
+        pytest.param("cuda", 512, True, False, id="a step that copies its batch"),
+        pytest.param("cuda", None, True, False, id="memory that is unknown"),
+        pytest.param("cpu", 0, True, False, id="the host"),
+    ],
+)
+def test_a_workload_that_leaves_the_device_alone(
+    kind: str, peak_bytes: int | None, on_host: bool, refused: bool
+) -> None:
+    device: Any = SimpleNamespace(kind=kind, name="cuda:0")
+    expected: Any = pytest.raises(UsageError, match="uses no memory of cuda:0") if refused else nullcontext()
+    with expected:
+        measuring._require_use(device, peak_bytes, on_host)
