@@ -4,7 +4,17 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from gpudoctor.model import CONCLUSIONS, SECTIONS, Device, Finding, TorchDevice, TorchDevices
+from gpudoctor.model import (
+    CONCLUSIONS,
+    FEWEST_STEPS,
+    SECTIONS,
+    Device,
+    Finding,
+    Run,
+    Steps,
+    TorchDevice,
+    TorchDevices,
+)
 from gpudoctor.model.record import record
 
 T = TypeVar("T")
@@ -18,8 +28,10 @@ _NAMES = {*SECTIONS, *CONCLUSIONS, "reports", "taken_at", "snapshot", "requireme
 
 FAMILIES = (
     *("driver", "device", "multi-gpu", "container", "cuda", "python", "torch", "cupy", "memory"),
-    *("precision", "vendor", "tool"),
+    *("precision", "vendor", "tool", "run"),
 )
+OF_RUNS = "run"
+"""The section, and the family of checks on it, that only `gpudoctor run` and `watch` know."""
 
 CUDA_FAILS = (
     *("torch-cuda-unavailable", "cupy-unusable", "cuda-init-unknown-error-999", "cuda-no-device", "runs-on-cpu"),
@@ -136,6 +148,20 @@ def usable_devices(torch_devices: TorchDevices) -> tuple[TorchDevice, ...]:
         raise Skip(f"{torch_devices.unknown} is unknown")
     skip_unless(torch_devices.usable, torch_devices.reason)
     return torch_devices.usable
+
+
+def counted_steps(run: Run) -> Steps:
+    """Return the steps that the program took, or skip the check with the reason.
+
+    Raises:
+        Skip: they are unknown, or too few to claim anything.
+    """
+    if run.steps is None:
+        raise Skip(f"the steps are unknown: {run.inside}")
+    skip_unless(
+        run.steps.counted >= FEWEST_STEPS, f"the program took only {run.steps.counted} steps after the first ones"
+    )
+    return run.steps
 
 
 def reachable(devices: Sequence[Device]) -> list[tuple[str, Device]]:

@@ -20,7 +20,7 @@ from gpudoctor.containers.rebuild.steps import BuildFailed, Command, Progress
 from gpudoctor.data.environment_variables import environment_variables
 from gpudoctor.engine.checkup import Rules
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.model import Containers, ContainerSetup, Environment, Snapshot
+from gpudoctor.model import Containers, ContainerSetup, Environment, Finding, Remedy, Snapshot
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.profile import Profile
 from gpudoctor.model.tuning import Tuning
@@ -30,6 +30,8 @@ from gpudoctor.reporters import (
     comparison,
     json_report,
     profile_table,
+    run_html,
+    run_json,
     run_table,
     tuning_html,
     tuning_json,
@@ -38,7 +40,7 @@ from gpudoctor.reporters import (
 from gpudoctor.reporters.formats import FORMATS, Run, render
 from gpudoctor.reporters.terminal import Screen
 from gpudoctor.snapshots.comparison import compare
-from gpudoctor.watching.verdict import Reason, WatchedRun
+from gpudoctor.watching.watched import WatchedRun
 from tests.conftest import Install
 from tests.environments import python_of
 from tests.hostile_engine import hostile_engine
@@ -136,9 +138,14 @@ def test_a_snapshot_of_another_names_no_home_folder() -> None:
 
 
 def test_no_text_of_a_watched_run() -> None:
-    watched = filled(WatchedRun, HOSTILE, reasons=(replace(filled(Reason, HOSTILE), kind="idle"),))
+    process = {"pid": 1, "program": HOSTILE, "steps": 3}
+    remedy = filled(Remedy, HOSTILE)
+    details = {"share": 0.5, "speedup": 2.0, "place": f"{HOSTILE}:1"}
+    finding = replace(filled(Finding, HOSTILE), remedies=(remedy,), details=details)
+    watched = filled(WatchedRun, HOSTILE, processes=(process, process), findings=(finding,))
     assert_clean(run_table.render(watched, color=False, width=80))
-    assert_clean(run_table.render_json(watched))
+    assert_clean(run_json.render(watched))
+    assert_clean(run_html.render(watched))
 
 
 def test_no_text_of_a_tuning() -> None:

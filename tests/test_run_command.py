@@ -192,14 +192,15 @@ def test_a_busy_gpu(driver_stand_in: Install, tmp_path: Path) -> None:
     variables = with_gpu(driver_stand_in, tmp_path, BUSY_GPU)
     done = run(tmp_path, "--every", "0.05", *python("import time; time.sleep(2.5)"), variables=variables)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "none  nothing measured limited GPU 0: utilisation 97 % (median)" in done.stderr
+    assert "healthy  nothing measured limited the GPU" in done.stderr
     assert "GPU 0 NVIDIA H100 80GB HBM3 · utilisation 97 % · memory up to 40.0 of 79.6 GiB" in done.stderr
 
 
 def test_a_gpu_that_is_never_used(driver_stand_in: Install, tmp_path: Path) -> None:
     variables = with_gpu(driver_stand_in, tmp_path, H100)
     done = run(tmp_path, "--every", "0.05", *python("import time; time.sleep(2.5)"), variables=variables)
-    assert "the program never used the GPU" in done.stderr
+    assert "error  gpu-never-used" in done.stderr
+    assert "The program never used the GPU" in done.stderr
     assert "gpudoctor check" in done.stderr
 
 
@@ -215,7 +216,7 @@ def test_json_has_every_sample(driver_stand_in: Install, tmp_path: Path) -> None
     assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "Wrote run.json\n")
     report: dict[str, Any] = json.loads((tmp_path / "run.json").read_text())
     assert report["schema"] == "gpudoctor/run/1"
-    assert report["reasons"][0]["kind"] == "thermal"
+    assert report["findings"][0]["check"] == "throttled"
     (device,) = report["watch"]["samples"][0]["devices"]
     assert device["utilization_percent"] == 97
     assert device["throttle_reasons"] == ["hw_thermal_slowdown"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from gpudoctor.commands.manual import ManualCommand
-from gpudoctor.commands.options import FORMATS, debug_option, write
+from gpudoctor.commands.options import debug_option, write
 from gpudoctor.errors import GpudoctorError
 from gpudoctor.model.profile import FILE_NAME
 from gpudoctor.privacy import mask_arguments
@@ -17,7 +17,9 @@ from gpudoctor.reporters import terminal
 from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
-    from gpudoctor.watching.verdict import WatchedRun
+    from gpudoctor.watching.watched import WatchedRun
+
+FORMATS = ("table", "json", "html")
 
 
 @click.command(
@@ -29,17 +31,28 @@ if TYPE_CHECKING:
 @click.option("--profile", metavar="FILE", help=f"Add the variables of this env profile.  [default: {FILE_NAME} here]")
 @click.option("--every", type=click.FloatRange(min=0.05, max=3600), default=1.0, show_default=True,
               help="Seconds between two samples.")  # fmt: skip
+@click.option("--no-hook", is_flag=True, help="Do not look into Python programs: watch from outside only.")
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False),
               help="Write the report to this file instead of standard error.")  # fmt: skip
 @debug_option
-def run(command: tuple[str, ...], profile: str | None, every: float, format_name: str, output: str | None) -> NoReturn:
+def run(
+    command: tuple[str, ...],
+    profile: str | None,
+    every: float,
+    no_hook: bool,
+    format_name: str,
+    output: str | None,
+) -> NoReturn:
     """Run a program with the env profile, watch the GPU, and report what limited it.
 
-    The program keeps its own input and output. The profile's variables override the environment's.
+    The program keeps its own input and output. The profile's variables override the environment's. In a Python program
+    that uses PyTorch, the steps are measured too, and the report names lines of the program.
     """
+    from gpudoctor.engine.run_findings import findings_of
+    from gpudoctor.watching.inside import Inside, processes_of
     from gpudoctor.watching.program import Program
-    from gpudoctor.watching.verdict import WatchedRun, what_held_back
+    from gpudoctor.watching.watched import WatchedRun, run_of
     from gpudoctor.watching.watcher import Watcher
 
     if profile is None and os.path.isfile(FILE_NAME):
@@ -49,12 +62,20 @@ def run(command: tuple[str, ...], profile: str | None, every: float, format_name
         from gpudoctor.files import check_writable
 
         check_writable(Path(output))
-    begun = time.monotonic()
-    program = Program(command, variables)
-    watcher = Watcher(program.pid, every)
-    status = program.wait()
-    elapsed_seconds = time.monotonic() - begun
-    watch = watcher.end()
+    inside = None if no_hook else Inside({**os.environ, **variables})
+    try:
+        begun = time.monotonic()
+        program = Program(command, {**variables, **(inside.variables if inside else {})})
+        watcher = Watcher(program.pid, every)
+        status = program.wait()
+        elapsed_seconds = time.monotonic() - begun
+        watch = watcher.end()
+        seen = inside.read() if inside else []
+    finally:
+        if inside:
+            inside.remove()
+    facts = run_of(watch, seen, inside="--no-hook" if no_hook else "")
+    findings, crashed = findings_of(facts)
     watched = WatchedRun(
         command=mask_arguments(command),
         exit_status=status,
@@ -62,7 +83,10 @@ def run(command: tuple[str, ...], profile: str | None, every: float, format_name
         every_seconds=every,
         profile=profile,
         watch=watch,
-        reasons=what_held_back(watch),
+        run=facts,
+        processes=tuple(processes_of(seen)),
+        findings=findings,
+        crashed=crashed,
     )
     _report(watched, format_name, output)
     sys.exit(status)
@@ -94,10 +118,12 @@ def _report(watched: "WatchedRun", format_name: str, output: str | None) -> None
 
 
 def _render(watched: "WatchedRun", format_name: str, output: str | None) -> str:
-    from gpudoctor.reporters import run_table
+    from gpudoctor.reporters import run_html, run_json, run_table
 
     if format_name == "json":
-        return run_table.render_json(watched)
+        return run_json.render(watched)
+    if format_name == "html":
+        return run_html.render(watched)
     color = output is None and terminal.use_color(sys.stderr, os.environ)
     encoding = "utf-8" if output is not None else sys.stderr.encoding
     return run_table.render(watched, color=color, width=terminal.width(os.environ, sys.stderr), encoding=encoding)

@@ -15,7 +15,7 @@ from gpudoctor.model.codec import to_json
 from gpudoctor.model.record import fact_of
 from gpudoctor.model.report import Report
 from gpudoctor.model.requirement import MachineRequirement
-from gpudoctor.registry import Check, NotApplicable, Skip
+from gpudoctor.registry import OF_RUNS, Check, NotApplicable, Skip
 from gpudoctor.remedies.fitting import fitted
 from gpudoctor.remedies.fixes import remedies_of
 
@@ -38,14 +38,18 @@ def run_checks(
     policy: what counts as proof, and what it means that no GPU can be used. Of a pasted report nothing is required.
     """
     ignored = ignored or {}
+    if snapshot.run is None and not policy.selected:
+        checks = [check for check in checks if check.family != OF_RUNS]
     snapshot = with_inferred(snapshot)
     facts = Facts(snapshot, requirements=tuple(requirements))
     results = tuple(
-        _skipped(check, ignored[check.id]) if check.id in ignored else _run(check, facts) for check in checks
+        _skipped(check, ignored[check.id]) if check.id in ignored else run_with(check, facts) for check in checks
     )
     found = [finding for result in results for finding in result.findings]
     faults = {fault for finding in found for fault in finding.same_fault_as}
-    others = tuple(result for check in policy.causes if check.id in faults and (result := _run(check, facts)).findings)
+    others = tuple(
+        result for check in policy.causes if check.id in faults and (result := run_with(check, facts)).findings
+    )
     found += [finding for result in others for finding in result.findings]
     if facts.get("origin").is_report:
         policy = replace(policy, gpu="auto")
@@ -86,10 +90,11 @@ def _without_bystanders(findings: Sequence[Finding], others: Sequence[CheckResul
 
 def run_one(check: Check, snapshot: Snapshot, requirements: Sequence[MachineRequirement] = ()) -> CheckResult:
     """Return how `check` ends on `snapshot`. A check that raises crashes alone, and never ends the run."""
-    return _run(check, Facts(snapshot, requirements=tuple(requirements)))
+    return run_with(check, Facts(snapshot, requirements=tuple(requirements)))
 
 
-def _run(check: Check, facts: Facts) -> CheckResult:
+def run_with(check: Check, facts: Facts) -> CheckResult:
+    """Return how `check` ends on these facts."""
     if check.broken:
         return CheckResult(check_id=check.id, outcome=Outcome.CRASHED, reason=check.broken)
     findings: list[Finding] = []
@@ -116,6 +121,8 @@ def _skipped(check: Check, reason: str, *, applicable: bool = True) -> CheckResu
 def _without(section: str, check: Check, snapshot: Snapshot) -> CheckResult:
     """Return the result of a check that needs a section that is unknown, or that this machine does not have."""
     report = snapshot.report(section)
+    if section == OF_RUNS:
+        return _skipped(check, "only gpudoctor run finds it", applicable=False)
     if report is None:
         return _skipped(check, f"{section}: not known")
     first_line = report.detail.strip().partition("\n")[0]

@@ -15,6 +15,7 @@ from gpudoctor.model.images import ProjectImage
 from gpudoctor.model.machine import Device, Driver, System
 from gpudoctor.model.profile import FoundProfile
 from gpudoctor.model.record import Fact, record
+from gpudoctor.model.run import Run
 from gpudoctor.model.software import (
     Container,
     Cupy,
@@ -69,6 +70,7 @@ class Snapshot:
     profile: FoundProfile | None = None
     symptoms: tuple[Symptom, ...] | None = None
     contradictions: tuple[Contradiction, ...] | None = None
+    run: Run | None = None
     reports: tuple[ProbeReport, ...] = ()
 
     def report(self, section: str) -> ProbeReport | None:

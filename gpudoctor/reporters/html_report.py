@@ -35,7 +35,7 @@ def _body(report: Report, line: report_words.Headline) -> Iterator[Element]:
 def _sections(report: Report) -> Iterator[Element | None]:
     yield from (_problem(problem) for problem in report_words.problems(report.findings))
     yield from (_question(question) for question in report_words.questions(report))
-    yield from (_finding(finding) for finding in report_words.advice(report.findings))
+    yield from (finding_section(finding) for finding in report_words.advice(report.findings))
     broken = [element("li", _code(r.check_id), " ", clean(r.reason)) for r in report_words.crashed(report.results)]
     yield element("ul", broken, class_="warnings") if broken else None
     yield _devices(report)
@@ -47,7 +47,7 @@ def _sections(report: Report) -> Iterator[Element | None]:
 
 def _problem(problem: report_words.Problem) -> Element:
     follows = [element("li", _code(f.check_id), " ", clean(f.summary)) for f in problem.consequences]
-    return _finding(
+    return finding_section(
         problem.finding, [element("h3", "Also caused by this"), element("ul", follows)] if follows else None
     )
 
@@ -62,7 +62,8 @@ def _question(question: report_words.Question) -> Element:
     return element("section", element("h2", question.heading), lines, commands)
 
 
-def _finding(finding: Finding, follows: Content = None) -> Element:
+def finding_section(finding: Finding, follows: Content = None) -> Element:
+    """Return a finding with its evidence and fixes. follows: what else it explains."""
     severity = str(finding.severity)
     return element(
         "section",

@@ -1,65 +1,61 @@
-"""A watched run: what limited the GPU, then a line of numbers for each GPU; or as JSON, schema gpudoctor/run/1."""
+"""A watched run on the terminal: the verdict, what to change, and what was seen."""
 
-import json
 import shlex
 from collections.abc import Iterator
-from statistics import median
 
-from gpudoctor.model.codec import to_json
-from gpudoctor.privacy import mask_document
-from gpudoctor.reporters.quantities import duration, gibibytes
+from gpudoctor.model import Finding
+from gpudoctor.reporters import run_words as words
 from gpudoctor.reporters.terminal import NARROWEST, encodable
 from gpudoctor.reporters.text import wrap, wrap_painted, wrap_parts
-from gpudoctor.untrusted import clean
-from gpudoctor.watching.samples import DeviceSample, WatchedDevice
-from gpudoctor.watching.verdict import SCHEMA, WatchedRun
+from gpudoctor.untrusted import LONGEST_FIX, clean
+from gpudoctor.watching.watched import WatchedRun
 
-_KINDS = {"none": "healthy", "unused": "error", "unwatched": "info", "too-short": "info"}
-
-
-def render_json(run: WatchedRun) -> str:
-    """Return the run as one JSON object, with every sample. A value that is not known is left out."""
-    return json.dumps({"schema": SCHEMA, **mask_document(to_json(run))}, indent=2, allow_nan=False) + "\n"
+_FIXES_SHOWN = 1
+_SPARKLINE = 40
 
 
 def render(run: WatchedRun, *, color: bool, width: int, encoding: str | None = "utf-8") -> str:
     """Return the report in lines of `width` columns. encoding: of the stream; what it cannot show is written out."""
     width = max(width, NARROWEST)
     lines = [*_headline(run, width)]
-    for reason in run.reasons:
-        kind = _KINDS.get(reason.kind, "warning")
-        lines += wrap_painted(reason.kind, f"  {clean(reason.sentence)}", kind, color, width)
-        lines += [f"  {clean(reason.advice, None)}"] if reason.advice else []  # whole, to be copied
-    for device in run.watch.devices if run.watch.samples else ():
-        lines += wrap_parts(_parts(run, device), " · ", width)
+    for finding in run.findings:
+        lines += _finding(finding, color, width)
+    if not run.findings:
+        kind, sentence = words.verdict(run)
+        lines += wrap_painted(kind, f"  {clean(sentence)}", kind, color, width)
+    for note in words.notes(run):
+        lines += wrap(note, width, "", "  ")
+    lines += seen(run, width)
     return encodable("\n".join(lines) + "\n", encoding)
 
 
 def _headline(run: WatchedRun, width: int) -> list[str]:
-    end = f"gpudoctor run: {clean(shlex.join(run.command), 60)} ended with exit status {run.exit_status}"
     profile = "" if run.profile is None else f", with the profile {clean(run.profile)}"
-    return wrap(f"{end} after {duration(run.elapsed_seconds)}{profile}", width, "", "  ")
+    return wrap(f"gpudoctor run: {clean(shlex.join(run.command), 60)} {words.ended(run)}{profile}", width, "", "  ")
 
 
-def _parts(run: WatchedRun, device: WatchedDevice) -> Iterator[str]:
-    samples = [own for each in run.watch.samples for own in each.devices if own.nvml_index == device.nvml_index]
-    yield f"GPU {device.nvml_index} {clean(device.name or '')}".rstrip()
-    if values := _values(samples, "utilization_percent"):
-        yield f"utilisation {median(values):.0f} %"
-    if values := _values(samples, "memory_used_bytes"):
-        yield f"memory up to {gibibytes(max(values))} of {gibibytes(device.memory_total_bytes)} GiB"
-    if values := _values(samples, "clock_mhz"):
-        yield f"SM clock {median(values):,.0f} MHz"
-    if values := _values(samples, "power_watts"):
-        limit = "" if device.power_limit_watts is None else f" of {device.power_limit_watts:,.0f}"
-        yield f"{median(values):,.0f}{limit} W"
-    if values := _values(samples, "temperature_celsius"):
-        yield f"up to {max(values)} °C"
-    cpu = [sample.cpu_cores for sample in run.watch.samples if sample.cpu_cores is not None]
-    if cpu:
-        yield f"CPU {median(cpu):.1f} cores"
-    yield f"{len(samples)} samples"
+def _finding(finding: Finding, color: bool, width: int) -> Iterator[str]:
+    severity = str(finding.severity)
+    title = "".join(
+        f"  {part}" for part in (clean(finding.check_id), words.speedup(finding), words.place(finding)) if part
+    )
+    yield from wrap_painted(severity, title, severity, color, width)
+    yield from wrap(clean(finding.summary), width, "  ")
+    for remedy in finding.remedies[:_FIXES_SHOWN]:
+        yield from wrap(f"fix: {clean(remedy.summary, LONGEST_FIX)}", width, "  ", "       ")
+        yield from (f"    {clean(command, None)}" for command in remedy.commands)  # whole, to be copied
 
 
-def _values(samples: list[DeviceSample], field: str) -> list[float]:
-    return [value for sample in samples if (value := getattr(sample, field)) is not None]
+def seen(run: WatchedRun, width: int) -> Iterator[str]:
+    """Yield what was seen: steps, GPUs, the rest of the machine, and how that changed."""
+    if run.run.steps is not None:
+        yield from wrap_parts(words.step_parts(run.run.steps), " · ", width)
+    if run.watch.samples:
+        for device in run.watch.devices:
+            yield from wrap_parts(words.device_parts(run, device), " · ", width)
+        if parts := list(words.machine_parts(run.watch)):
+            yield from wrap_parts(parts, " · ", width)
+    yield from words.process_lines(run)
+    for name, unit, values in words.timelines(run):
+        if line := words.sparkline(values, min(_SPARKLINE, width - 30)):
+            yield f"{name:<9}  {line}  up to {max(values):,.1f} {unit}"

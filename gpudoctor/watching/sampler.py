@@ -11,10 +11,11 @@ from typing import Any
 from gpudoctor.model.codec import to_json
 from gpudoctor.nvml import MEMORY_V2, SM, Gate, open_nvml
 from gpudoctor.tuning.workers.conditions import Monitor, own_pids
+from gpudoctor.watching.cpu_use import CpuUse, allowed_cpus
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 from gpudoctor.worker import take_over_streams
 
-STAT_BYTES = 4096
+RECEIVED = 1  # nvmlPcieUtilCounter_t
 
 
 def main() -> None:
@@ -26,15 +27,17 @@ def main() -> None:
     if gate is None or not watched:
         answer(to_json(Watch(problem=problem or "NVML reports no usable GPU")))
         return
-    answer(to_json(Watch(devices=tuple(device for device, _ in watched))))
+    devices = tuple(device for device, _ in watched)
     cpu = CpuUse(request["pid"])
+    answer(to_json(Watch(devices=devices, allowed_cpus=allowed_cpus(request["pid"]))))
     begun = time.monotonic()
     while True:
         time.sleep(request["every_seconds"])
         if not cpu.look():
             continue
         samples = tuple(_sample(gate, device.nvml_index, handle) for device, handle in watched)
-        answer(to_json(Sample(at_seconds=time.monotonic() - begun, cpu_cores=cpu.cores, devices=samples)))
+        at_seconds = time.monotonic() - begun
+        answer(to_json(Sample(at_seconds=at_seconds, cpu_cores=cpu.cores, devices=samples, **cpu.more())))
 
 
 def _devices(gate: Gate) -> Iterator[tuple[WatchedDevice, Any]]:
@@ -51,6 +54,7 @@ def _devices(gate: Gate) -> Iterator[tuple[WatchedDevice, Any]]:
             memory_total_bytes=_memory(gate, handle).get("total"),
             power_limit_watts=None if limit is None else limit / 1000,
             clock_max_mhz=gate.ask("nvmlDeviceGetMaxClockInfo", handle, SM).get("value"),
+            is_mig=(gate.ask("nvmlDeviceGetMigMode", handle).get("value") or [0])[0] == 1,
         )
         yield device, handle
 
@@ -58,6 +62,7 @@ def _devices(gate: Gate) -> Iterator[tuple[WatchedDevice, Any]]:
 def _sample(gate: Gate, nvml_index: int, handle: Any) -> DeviceSample:
     now = Monitor(gate, handle).conditions()
     utilization = gate.ask("nvmlDeviceGetUtilizationRates", handle).get("value") or {}
+    received = gate.ask("nvmlDeviceGetPcieThroughput", handle, RECEIVED).get("value")
     return DeviceSample(
         nvml_index=nvml_index,
         utilization_percent=utilization.get("gpu"),
@@ -67,6 +72,8 @@ def _sample(gate: Gate, nvml_index: int, handle: Any) -> DeviceSample:
         temperature_celsius=now.temperature_celsius,
         throttle_reasons=now.throttle_reasons,
         is_used_by_program=_is_used(gate, handle),
+        other_bytes=now.foreign_memory_bytes,
+        received_bytes_per_second=None if received is None else received * 1000,
     )
 
 
@@ -85,60 +92,3 @@ def _is_used(gate: Gate, handle: Any) -> bool | None:
     if own_pids(pids):  # the program has the same parent as this process
         return True
     return False if pids and all(os.path.exists(f"/proc/{pid}") for pid in pids) else None
-
-
-class CpuUse:
-    """How busy the program keeps the CPU, with all processes that it started. Source: proc_pid_stat(5).
-
-    cores: since the look before; None at the first one, and if there is no /proc.
-    """
-
-    def __init__(self, pid: int) -> None:
-        self.cores: float | None = None
-        self._pid = pid
-        self._before: tuple[float, float] | None = None
-
-    def look(self) -> bool:
-        """Bring `cores` up to date; return whether the program runs, and is not stopped by Ctrl-Z."""
-        processes = _processes()
-        if self._pid not in processes:
-            self.cores = self._before = None
-            return True
-        if processes[self._pid][0] in "Tt":
-            self._before = None
-            return False
-        now, used = time.monotonic(), _cpu_seconds(self._pid, processes)
-        before, self._before = self._before, (now, used)
-        self.cores = None if before is None else max(used - before[1], 0.0) / (now - before[0])
-        return True
-
-
-def _processes() -> dict[int, tuple[str, int, float]]:
-    """Return each process as state, parent, and CPU seconds with those of the children that it waited for."""
-    try:
-        ticks = os.sysconf("SC_CLK_TCK")
-        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except (OSError, AttributeError, ValueError):
-        return {}
-    return {pid: process for pid in pids if (process := _process(pid, ticks)) is not None}
-
-
-def _process(pid: int, ticks: int) -> tuple[str, int, float] | None:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read(STAT_BYTES).rpartition(b")")[2].split()
-        return fields[0].decode(), int(fields[1]), sum(map(int, fields[11:15])) / ticks
-    except (OSError, ValueError, IndexError):  # it has ended meanwhile
-        return None
-
-
-def _cpu_seconds(root: int, processes: dict[int, tuple[str, int, float]]) -> float:
-    children: dict[int, list[int]] = {}
-    for pid, (_, parent, _) in processes.items():
-        children.setdefault(parent, []).append(pid)
-    family, seconds = [root], 0.0
-    while family:
-        pid = family.pop()
-        seconds += processes[pid][2]
-        family += children.get(pid, ())
-    return seconds

@@ -17,6 +17,7 @@ class WatchedDevice:
     memory_total_bytes: int | None = None
     power_limit_watts: float | None = None
     clock_max_mhz: Annotated[int | None, Fact("highest SM clock")] = None
+    is_mig: Annotated[bool, Fact("it is divided by MIG")] = False
 
 
 @record
@@ -31,6 +32,8 @@ class DeviceSample:
     temperature_celsius: int | None = None
     throttle_reasons: Annotated[tuple[str, ...] | None, Fact("why the clock is lowered; empty if it is not")] = None
     is_used_by_program: Annotated[bool | None, Fact("NVML lists a process of the program on it")] = None
+    other_bytes: Annotated[int | None, Fact("memory of processes that are not the program's")] = None
+    received_bytes_per_second: Annotated[int | None, Fact("over PCIe")] = None
 
 
 @record
@@ -39,6 +42,13 @@ class Sample:
 
     at_seconds: Annotated[float, Fact("since the watch began")]
     cpu_cores: Annotated[float | None, Fact("CPU use since the previous sample; 1.0 is one core")] = None
+    memory_bytes: Annotated[int | None, Fact("of all processes of the program")] = None
+    processes: int | None = None
+    threads: int | None = None
+    shm_free_bytes: Annotated[int | None, Fact("free shared memory")] = None
+    cgroup_periods: Annotated[tuple[int, ...] | None, Fact("periods of the CPU limit, and those that it cut short")] = (
+        None
+    )
     devices: tuple[DeviceSample, ...] = ()
 
 
@@ -49,6 +59,7 @@ class Watch:
     devices: tuple[WatchedDevice, ...] = ()
     samples: tuple[Sample, ...] = ()
     problem: str = ""
+    allowed_cpus: Annotated[float | None, Fact("by affinity and cgroup")] = None
 
 
 class Thinned:

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.engine.runner import _run
+from gpudoctor.engine.runner import run_with
 from gpudoctor.model import Fix, Snapshot, Symptom
 from gpudoctor.model.conclusions import CONCLUSIONS
 from gpudoctor.symptoms import group
@@ -71,7 +71,7 @@ def decision(name: str, place: str, kinds: tuple[str, ...]) -> Decision:
     """Return what a check (by its id) or a conclusion (by its name) makes of the machine with the messages."""
     facts = with_messages(place, kinds)
     if name in CHECKS:
-        result = _run(CHECKS[name], facts)
+        result = run_with(CHECKS[name], facts)
         found = [
             [each.severity.name, *each.facts, *map(fix_text, each.fixes), *(["likely"] if not each.certain else [])]
             for each in result.findings

@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from gpudoctor.commands import run
+from gpudoctor.model import Run
 from gpudoctor.watching.samples import Watch
-from gpudoctor.watching.verdict import Reason, WatchedRun
+from gpudoctor.watching.watched import WatchedRun
 
 WATCHED = WatchedRun(
     command=("python", "train.py"),
@@ -18,7 +19,7 @@ WATCHED = WatchedRun(
     elapsed_seconds=41.0,
     every_seconds=1.0,
     watch=Watch(problem="no driver"),
-    reasons=(Reason(kind="unwatched", sentence="nothing was seen of “it”"),),
+    run=Run(inside="no “it”"),
 )
 
 
@@ -32,9 +33,9 @@ class Screen(io.TextIOWrapper):
 @pytest.mark.parametrize(
     ("encoding", "output", "shown"),
     [
-        ("utf-8", None, "\x1b[34munwatched\x1b[0m  nothing was seen of “it”"),
-        ("ascii", None, "\x1b[34munwatched\x1b[0m  nothing was seen of \\u201cit\\u201d"),
-        ("ascii", "report.txt", "unwatched  nothing was seen of “it”"),
+        ("utf-8", None, "The steps were not watched: no “it”."),
+        ("ascii", None, "The steps were not watched: no \\u201cit\\u201d."),
+        ("ascii", "report.txt", "The steps were not watched: no “it”."),
     ],
 )
 def test_a_file_has_no_colour_and_every_character(
@@ -43,7 +44,7 @@ def test_a_file_has_no_colour_and_every_character(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(sys, "stderr", Screen(encoding))
-    assert run._render(WATCHED, "table", output).splitlines()[1] == shown
+    assert run._render(WATCHED, "table", output).splitlines()[2] == shown
 
 
 def test_json_is_the_same_for_both() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from gpudoctor.reporters.run_table import render, render_json
+from gpudoctor.model import Finding, Remedy, Run, Severity
+from gpudoctor.reporters import run_html, run_json
+from gpudoctor.reporters.run_table import render
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
-from gpudoctor.watching.verdict import Reason, WatchedRun
+from gpudoctor.watching.watched import WatchedRun
 
 GIB = 2**30
 
@@ -36,9 +38,15 @@ RUN = WatchedRun(
         devices=(KNOWN, WatchedDevice(nvml_index=1)),
         samples=(seen(1.0, 1.0, FIRST, OTHER), seen(2.0, None, SECOND, OTHER), seen(3.0, 2.0, SECOND)),
     ),
-    reasons=(
-        Reason(kind="idle", sentence="GPU 0 waits", advice="use more workers"),
-        Reason(kind="none", sentence="ok"),
+    run=Run(inside="--no-hook"),
+    findings=(
+        Finding(
+            severity=Severity.WARNING,
+            check_id="input-bound",
+            summary="GPU 0 waits",
+            remedies=(Remedy(summary="Use more workers", commands=("DataLoader(num_workers=4)",)),),
+            details={"share": 0.7, "speedup": 3.33, "place": "train.py:42"},
+        ),
     ),
 )
 
@@ -46,30 +54,37 @@ RUN = WatchedRun(
 def test_the_whole_report() -> None:
     assert render(RUN, color=False, width=120) == (
         "gpudoctor run: python 'my train.py' ended with exit status 3 after 41 s\n"
-        "idle  GPU 0 waits\n"
-        "  use more workers\n"
-        "none  ok\n"
+        "warning  input-bound  up to 3.3 times faster  train.py:42\n"
+        "  GPU 0 waits\n"
+        "  fix: Use more workers\n"
+        "    DataLoader(num_workers=4)\n"
+        "The steps were not watched: --no-hook.\n"
         "GPU 0 NVIDIA H200 · utilisation 40 % · memory up to 3.0 of 141.0 GiB · SM clock 1,980 MHz · 310 of 700 W · "
-        "up to 50 °C ·\n  CPU 1.5 cores · 3 samples\n"
-        "GPU 1 · CPU 1.5 cores · 2 samples\n"
+        "up to 50 °C ·\n  3 samples\n"
+        "GPU 1 · 2 samples\n"
+        "CPU 1.5 cores\n"
+        "GPU 0      ▅██  up to 40.0 %\n"
+        "CPU        ▅█  up to 2.0 cores\n"
     )
 
 
 def test_what_is_not_known_is_left_out() -> None:
     device = WatchedDevice(nvml_index=0)
     sample = seen(1.0, None, DeviceSample(nvml_index=0, power_watts=99.6, memory_used_bytes=GIB))
-    run = replace(RUN, watch=Watch(devices=(device,), samples=(sample,)), reasons=(), profile="gpudoctor.env")
+    run = replace(
+        RUN, watch=Watch(devices=(device,), samples=(sample,)), findings=(), run=Run(), profile="gpudoctor.env"
+    )
     assert render(run, color=False, width=120).splitlines() == [
         "gpudoctor run: python 'my train.py' ended with exit status 3 after 41 s, with the profile gpudoctor.env",
+        "info  1 sample of the GPU: too few to say what limited it",
         "GPU 0 · memory up to 1.0 of \u2013 GiB · 100 W · 1 samples",
     ]
-    assert len(render(replace(run, watch=Watch(devices=(device,))), color=False, width=120).splitlines()) == 1
+    assert len(render(replace(run, watch=Watch(devices=(device,))), color=False, width=120).splitlines()) == 2
 
 
-def test_reasons_have_the_colour_of_their_kind() -> None:
+def test_findings_have_the_colour_of_their_severity() -> None:
     lines = render(RUN, color=True, width=120).splitlines()
-    assert lines[1] == "\x1b[33midle\x1b[0m  GPU 0 waits"
-    assert lines[3] == "\x1b[32mnone\x1b[0m  ok"
+    assert lines[1] == "\x1b[33mwarning\x1b[0m  input-bound  up to 3.3 times faster  train.py:42"
 
 
 def test_what_the_stream_cannot_show_is_written_out() -> None:
@@ -77,8 +92,18 @@ def test_what_the_stream_cannot_show_is_written_out() -> None:
 
 
 def test_json() -> None:
-    text = render_json(RUN)
+    text = run_json.render(RUN)
     written = json.loads(text)
     assert text == json.dumps(written, indent=2) + "\n"
     assert (written["schema"], written["exit_status"]) == ("gpudoctor/run/1", 3)
+    (finding,) = written["findings"]
+    assert (finding["check"], finding["share"], finding["speedup"]) == ("input-bound", 0.7, 3.33)
+    assert (finding["place"], written["steps"]) == ("train.py:42", None)
     assert [len(sample["devices"]) for sample in written["watch"]["samples"]] == [2, 2, 1]
+
+
+def test_html_shows_the_gain_and_a_chart() -> None:
+    text = run_html.render(RUN)
+    assert "up to 3.3 times faster, train.py:42" in text
+    assert text.count("<polyline") == 2
+    assert "GPU 0: 0 to 40.0 %" in text

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from gpudoctor.model.codec import to_json
-from gpudoctor.watching import sampler
-from gpudoctor.watching.sampler import CpuUse
+from gpudoctor.watching import cpu_use, sampler
+from gpudoctor.watching.cpu_use import CpuUse
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 from gpudoctor.watching.watcher import Watcher
 from tests.conftest import Install
@@ -164,7 +164,12 @@ def answers_of(gate: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> list
     monkeypatch.setattr(sampler, "open_nvml", lambda: (gate, problem))
     monkeypatch.setattr(sampler, "own_pids", {77}.intersection)
     states = [("S", 1.0, 10.0), ("T", 1.5, 10.0), ("R", 2.0, 20.0), ("R", 2.25, 21.0)]
-    tables = iter([{77: (state, 1, own), 78: ("S", 77, childs), 1: ("S", 0, 99.0)} for state, own, childs in states])
+    tables = iter(
+        [
+            {77: (state, 1, own, 2, 100), 78: ("S", 77, childs, 1, 50), 1: ("S", 0, 99.0, 1, 9)}
+            for state, own, childs in states
+        ]
+    )
     now = [100.0]
 
     def sleep(seconds: float) -> None:
@@ -172,8 +177,13 @@ def answers_of(gate: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> list
         if now[0] > 102.0:
             raise Ended
 
-    monkeypatch.setattr(sampler, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
-    monkeypatch.setattr(sampler, "_processes", lambda: next(tables))
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=sleep)
+    monkeypatch.setattr(sampler, "time", clock)
+    monkeypatch.setattr(cpu_use, "time", clock)
+    monkeypatch.setattr(cpu_use, "_processes", lambda: next(tables))
+    monkeypatch.setattr(cpu_use, "cgroup_folder", lambda pid: "")
+    monkeypatch.setattr(cpu_use, "SHARED_MEMORY", "/nowhere")
+    monkeypatch.setattr(sampler, "allowed_cpus", lambda pid: 4.0)
     with suppress(Ended):
         sampler.main()
     return answers
@@ -194,13 +204,15 @@ def test_all_events_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) 
             temperature_celsius=41,
             throttle_reasons=("sw_power_cap",),
             is_used_by_program=True,
+            other_bytes=0,
         ),
         DeviceSample(nvml_index=2, memory_used_bytes=80),
     )
     samples = [
-        Sample(at_seconds=at, cpu_cores=cores, devices=seen) for at, cores in ((0.5, None), (1.5, None), (2.0, 2.5))
+        Sample(at_seconds=at, cpu_cores=cores, devices=seen, memory_bytes=150, processes=2, threads=3)
+        for at, cores in ((0.5, None), (1.5, None), (2.0, 2.5))
     ]
-    expected = [to_json(Watch(devices=devices)), *map(to_json, samples)]
+    expected = [to_json(Watch(devices=devices, allowed_cpus=4.0)), *map(to_json, samples)]
     assert answers_of(gate_of(TOLD), "", monkeypatch) == expected
 
 
@@ -232,8 +244,8 @@ def test_whether_the_program_is_on_the_device(
 @pytest.mark.parametrize(
     ("text", "process"),
     [
-        (b"5 (a b) c) S 4 " + b"1 " * 9 + b"100 20 3 4 50 60", ("S", 4, 1.27)),
-        (b"5 (x) R 4", ("R", 4, 0.0)),
+        (b"5 (a b) c) S 4 " + b"1 " * 9 + b"100 20 3 4 50 60 7 8 9 10 11", ("S", 4, 1.27, 7, 44)),
+        (b"5 (x) R 4", None),
         (b"5 (x) R", None),
         (b"5 (x) R four", None),
         (b"", None),
@@ -241,7 +253,7 @@ def test_whether_the_program_is_on_the_device(
     ],
 )
 def test_what_the_kernel_shows_of_a_process(
-    text: bytes | None, process: tuple[str, int, float] | None, monkeypatch: pytest.MonkeyPatch
+    text: bytes | None, process: tuple[str, int, float, int, int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def open_stat(path: str, mode: str) -> io.BytesIO:
         assert (path, mode) == ("/proc/5/stat", "rb")
@@ -249,5 +261,5 @@ def test_what_the_kernel_shows_of_a_process(
             raise FileNotFoundError
         return io.BytesIO(text)
 
-    monkeypatch.setattr(sampler, "open", open_stat, raising=False)
-    assert sampler._process(5, 100) == process
+    monkeypatch.setattr(cpu_use, "open", open_stat, raising=False)
+    assert cpu_use._process(5, 100, 4) == process

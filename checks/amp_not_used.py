@@ -1,0 +1,39 @@
+"""Training in float32 without autocast."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Finding, Fix, Run, measured
+from gpudoctor.registry import check, counted_steps, known, skip_unless
+
+TENSOR_CORES_FROM = (7, 0)
+BF16_FROM = (8, 0)
+LEAST_ELEMENTS = 2**20
+"""Weights in large matrices. Autocast costs a small model more than it gains."""
+
+ASSUMED_SAVING = 0.5
+"""Of the forward and the backward pass: products run 2 to 8 times faster, the rest does not. An assumption."""
+
+
+@check(family="run")
+def amp_not_used(run: Run) -> Iterator[Finding]:
+    """Large float32 models train without autocast, and the tensor cores are idle.
+
+    Why: in bf16 or fp16 tensor cores multiply matrices several times faster, and activations take half the memory.
+    Exception: models with fewer than a million weights in large matrices pass, as do those that use TF32 already, those
+    whose weights are in half precision, and compiled ones, whose precision cannot be seen.
+    Reference: https://docs.pytorch.org/docs/stable/amp.html
+    """
+    steps = counted_steps(run)
+    large = known(steps.large_elements, "run.steps.large_elements")
+    memory = known(run.memory, "run.memory")
+    skip_unless(memory.capability >= TENSOR_CORES_FROM, "this GPU has no tensor cores")
+    skip_unless(not steps.is_compiled, "the precision of a compiled model cannot be seen")
+    if large < LEAST_ELEMENTS or steps.precisions != ("float32",) or steps.autocast or steps.tf32:
+        return
+    dtype = "torch.bfloat16" if memory.capability >= BF16_FROM else "torch.float16"
+    also = "" if memory.capability >= BF16_FROM else ', and scale the loss with torch.amp.GradScaler("cuda")'
+    share = steps.forward_share + steps.backward_share
+    summary = f"The model multiplies float32 matrices of {large / 1e6:.1f} million weights without autocast"
+    facts = ("run.steps.large_elements", "run.steps.precisions", "run.steps.autocasts", "run.memory.capability")
+    details = measured(share, saved=share * ASSUMED_SAVING)
+    yield Finding.warning("precision", summary, facts, Fix("autocast", dtype=dtype, also=also), details=details)

@@ -1,0 +1,46 @@
+"""Calls that make the program wait for the GPU in every step."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Finding, Fix, Run, Severity, measured
+from gpudoctor.registry import check, counted_steps
+
+LEAST_CALLS = 0.9
+"""Calls in each step: a loss that is printed every tenth step is no fault."""
+
+LEAST_SHARE = 0.05
+"""PyTorch's profiler and TensorFlow's input analyzer ignore what takes less."""
+
+SHOWN_FROM = 0.005
+_NAMES = {"__bool__": "if tensor:", "__float__": "float()", "__int__": "int()", "__index__": "an index"}
+_NAMES |= {
+    "__repr__": "print()",
+    "__format__": "a formatted text",
+    "torch.cuda.synchronize": "torch.cuda.synchronize()",
+}
+
+
+@check(family="run")
+def synchronises_each_step(run: Run) -> Iterator[Finding]:
+    """The program waits for a result of the GPU in every step.
+
+    Why: item(), cpu(), print() and float() wait until the GPU has finished. It then has nothing to do until the program
+    has sent new work.
+    Exception: less than one call in each step passes. If the calls wait for less than 5 % of the time, this is advice.
+    PyTorch's own calls, such as those of GradScaler, do not count. What waits is not lost: the GPU computes meanwhile.
+    Reference: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization
+    """
+    steps = counted_steps(run)
+    if steps.synchronisations < LEAST_CALLS:
+        return
+    share = steps.synchronising_share
+    call = _NAMES.get(steps.synchronising_call, f".{steps.synchronising_call}()")
+    place = f" at {steps.synchronising_place}" if steps.synchronising_place else ""
+    number = f"{steps.synchronisations:.0f} times " if steps.synchronisations >= 1.5 else ""
+    time = f": {share:.0%} of its time" if share >= SHOWN_FROM else ""
+    summary = f"Each step waits {number}for the GPU with {call}{place}{time}"
+    facts = ("run.steps.synchronisations", "run.steps.synchronising_share", "run.steps.synchronising_place")
+    severity = Severity.WARNING if share >= LEAST_SHARE or steps.is_stand_in else Severity.INFO
+    saved = min(share, steps.active_share - share)  # the GPU computes while the program waits
+    details = measured(share, steps.synchronising_place, saved=max(saved, 0.0))
+    yield Finding.of(severity, "synchronisation", summary, facts, Fix("read-results-seldom"), details=details)

@@ -1,0 +1,87 @@
+"""Copies to the GPU that hold up the steps."""
+
+from collections.abc import Iterator
+
+from gpudoctor.model import Finding, Fix, Run, Steps, measured, size_text
+from gpudoctor.registry import check, counted_steps
+
+LEAST_SHARE = 0.1
+PAGEABLE_BYTES_PER_MS = 6e6
+"""Pageable memory reaches the GPU at 4 to 8 GB/s over PCIe 4.0, because the driver copies it once more."""
+
+MS_PER_COPY = 0.02
+"""One copy from pageable memory, however small: a call of the driver that waits."""
+
+MANY_COPIES = 8
+REPEATED = 2
+"""Times that a data set goes to the GPU, from which on it should stay there."""
+
+LEAST_BYTES = 256 * 2**10
+"""A batch below it costs a stand-in, whose copies take no time, nothing that matters."""
+
+
+@check(family="run")
+def transfer_bound(run: Run) -> Iterator[Finding]:
+    """Copying data to the GPU takes a large part of each step.
+
+    Why: a copy from pageable memory blocks the program, and the GPU waits for it. Pinned memory is copied in the
+    background, twice as fast. Many small copies cost a call of the driver each. Data that fits on the GPU need be
+    copied only once.
+    Exception: copies below a tenth of each step pass, measured or estimated from their bytes and number.
+    Reference: https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
+    """
+    steps = counted_steps(run)
+    estimated_ms = steps.pageable_bytes / PAGEABLE_BYTES_PER_MS
+    if steps.pageable_bytes:
+        estimated_ms += steps.copies * MS_PER_COPY
+    estimate = min(estimated_ms / steps.step_ms, 0.9)
+    share = max(steps.copies_share, estimate if steps.is_stand_in else 0.0)
+    if share < LEAST_SHARE and not (steps.is_stand_in and _is_wasteful(steps)):
+        return
+    kinds = []
+    if steps.copies >= MANY_COPIES:
+        kinds.append(f"in {steps.copies:.0f} copies")
+    if steps.pageable_bytes:
+        kinds.append("from pageable memory")
+    again = _copied_again(steps)
+    if again:
+        kinds.append(f"the same {size_text(again)} again and again")
+    place = f" at {steps.copies_place}" if steps.copies_place else ""
+    size = size_text(steps.copy_bytes)
+    word = "estimated " if share != steps.copies_share else ""
+    summary = (
+        f"Each step sends {size} to the GPU{place}, {', '.join(kinds) or 'blocking'}: {word}{share:.0%} of its time"
+    )
+    facts = ("run.steps.copies_share", "run.steps.copies", "run.steps.copy_bytes", "run.steps.pageable_bytes")
+    fixes = (
+        Fix("keep-data-on-gpu", size=_fits(again, run)) if _fits(again, run) else None,
+        Fix("copy-in-one-piece") if steps.copies >= MANY_COPIES else None,
+        Fix("pin-and-overlap-copies"),
+    )
+    details = measured(share, steps.copies_place, saved=share)
+    yield Finding.warning("copies to the GPU", summary, facts, *fixes, details=details)
+
+
+def _is_wasteful(steps: Steps) -> bool:
+    large = steps.pageable_bytes >= LEAST_BYTES
+    return large or (
+        steps.pageable_bytes > 0 and (steps.copies >= MANY_COPIES or bool(steps.source_bytes and _copied_again(steps)))
+    )
+
+
+def _copied_again(steps: Steps) -> int:
+    """Return the size of a data set that was sent to the GPU more than once; 0 for none."""
+    loader, total = steps.loader, steps.copy_bytes * steps.counted
+    whole = steps.source_bytes or 0
+    if not whole and loader is not None and loader.epochs >= REPEATED and loader.dataset_length and loader.batch_size:
+        whole = round(steps.copy_bytes / loader.batch_size * loader.dataset_length)
+    return whole if whole and total >= REPEATED * whole else 0
+
+
+def _fits(size: int, run: Run) -> str:
+    """Return "1.2 of 24.0 GiB" if data of this size fits on the GPU next to what is there; empty if not."""
+    if not size or run.memory is None or run.memory.allocated_peak_bytes is None:
+        return ""
+    if size + run.memory.allocated_peak_bytes > run.memory.total_bytes * 0.8:
+        return ""
+    return f"{size_text(size)} of {size_text(run.memory.total_bytes)}"

@@ -1,0 +1,133 @@
+"""What a program uses of the machine, with all processes that it started. Source: proc_pid_stat(5), cgroups(7)."""
+
+import os
+import time
+from typing import Any
+
+STAT_BYTES = 4096
+CGROUPS = "/sys/fs/cgroup"
+SHARED_MEMORY = "/dev/shm"  # noqa: S108
+_STATE, _PARENT, _TIMES, _THREADS, _RESIDENT = 0, 1, slice(11, 15), 17, 21
+
+
+class CpuUse:
+    """How busy the program keeps the CPU.
+
+    cores: since the look before; None at the first one, and if there is no /proc.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.cores: float | None = None
+        self._pid = pid
+        self._before: tuple[float, float] | None = None
+        self._family: list[tuple[str, int, float, int, int]] = []
+        self._cgroup = cgroup_folder(pid)
+
+    def look(self) -> bool:
+        """Bring `cores` up to date; return whether the program runs, and is not stopped by Ctrl-Z."""
+        processes = _processes()
+        if self._pid not in processes:
+            self.cores = self._before = None
+            self._family = []
+            return True
+        if processes[self._pid][0] in "Tt":
+            self._before = None
+            return False
+        self._family = _family(self._pid, processes)
+        now, used = time.monotonic(), sum(process[2] for process in self._family)
+        before, self._before = self._before, (now, used)
+        self.cores = None if before is None else max(used - before[1], 0.0) / (now - before[0])
+        return True
+
+    def more(self) -> dict[str, Any]:
+        """Return what else the last look saw, as fields of `Sample`."""
+        found: dict[str, Any] = {"cgroup_periods": _periods(self._cgroup)}
+        if self._family:
+            found["memory_bytes"] = sum(process[4] for process in self._family)
+            found["processes"] = len(self._family)
+            found["threads"] = sum(process[3] for process in self._family)
+        try:
+            shm = os.statvfs(SHARED_MEMORY)
+            found["shm_free_bytes"] = shm.f_bavail * shm.f_frsize
+        except (OSError, AttributeError):
+            pass
+        return found
+
+
+def _processes() -> dict[int, tuple[str, int, float, int, int]]:
+    """Return each process: state, parent, CPU seconds with those of children that it waited for, threads, memory."""
+    try:
+        ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except (OSError, AttributeError, ValueError):
+        return {}
+    return {pid: process for pid in pids if (process := _process(pid, ticks, page)) is not None}
+
+
+def _process(pid: int, ticks: int, page: int) -> tuple[str, int, float, int, int] | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read(STAT_BYTES).rpartition(b")")[2].split()
+        seconds = sum(map(int, fields[_TIMES])) / ticks
+        return (
+            fields[_STATE].decode(),
+            int(fields[_PARENT]),
+            seconds,
+            int(fields[_THREADS]),
+            int(fields[_RESIDENT]) * page,
+        )
+    except (OSError, ValueError, IndexError):  # it has ended meanwhile
+        return None
+
+
+def _family(
+    root: int, processes: dict[int, tuple[str, int, float, int, int]]
+) -> list[tuple[str, int, float, int, int]]:
+    children: dict[int, list[int]] = {}
+    for pid, process in processes.items():
+        children.setdefault(process[1], []).append(pid)
+    todo, found = [root], []
+    while todo:
+        pid = todo.pop()
+        found.append(processes[pid])
+        todo += children.get(pid, ())
+    return found
+
+
+def cgroup_folder(pid: int) -> str:
+    """Return the folder of the process's cgroup, version 2; empty if there is none."""
+    try:
+        with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
+            paths = [line.rstrip("\n").partition("::")[2] for line in file if line.startswith("0::")]
+    except OSError:
+        return ""
+    return CGROUPS + paths[0].rstrip("/") if paths else ""
+
+
+def _periods(folder: str) -> tuple[int, int] | None:
+    """Return the periods of the CPU limit so far, and those that it cut short; None without a limit."""
+    try:
+        with open(f"{folder}/cpu.stat", encoding="utf-8") as file:
+            found = dict(line.split() for line in file)
+        return int(found["nr_periods"]), int(found["nr_throttled"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def allowed_cpus(pid: int) -> float | None:
+    """Return how many CPUs the program may use, by its affinity and the limits of its cgroups."""
+    try:
+        allowed = float(len(os.sched_getaffinity(pid)))
+    except (OSError, AttributeError):
+        return None
+    folder = cgroup_folder(pid)
+    while folder.startswith(CGROUPS) and folder:
+        try:
+            with open(f"{folder}/cpu.max", encoding="utf-8") as file:
+                quota, period = file.read().split()
+            if quota != "max":
+                allowed = min(allowed, int(quota) / int(period))
+        except (OSError, ValueError):
+            pass
+        folder = folder.rpartition("/")[0]
+    return allowed

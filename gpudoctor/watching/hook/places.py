@@ -1,0 +1,42 @@
+"""From a frame to the line of the user's code that led there."""
+
+from __future__ import annotations
+
+import os
+import site
+import sysconfig
+from types import FrameType
+
+MOST_FRAMES = 60
+_FOLDERS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+_FOLDERS |= {os.path.dirname(os.path.abspath(__file__)), site.getusersitepackages()}
+
+
+class Places:
+    """Which lines are the user's. torch_folder: where torch is, also if it is no installed package."""
+
+    def __init__(self, torch_folder: str) -> None:
+        self.torch_folder = torch_folder
+        self._folders = tuple(f"{folder}{os.sep}" for folder in {*_FOLDERS, torch_folder} if folder)
+        self._known: dict[str, bool] = {}
+        self._start = os.getcwd()
+
+    def is_library(self, file: str) -> bool:
+        """Return whether a file is of the standard library, of an installed package, of torch, or of this hook."""
+        known = self._known.get(file)
+        if known is None:
+            installed = f"{os.sep}site-packages{os.sep}" in file or f"{os.sep}dist-packages{os.sep}" in file
+            known = installed or file.startswith(("<frozen", "<__array", *self._folders))
+            self._known[file] = known
+        return known
+
+    def of(self, frame: FrameType | None) -> tuple[str, int]:
+        """Return file and line of the innermost frame of the user's code; ("", 0) if there is none near."""
+        for _ in range(MOST_FRAMES):
+            if frame is None:
+                break
+            file = frame.f_code.co_filename
+            if not self.is_library(file):
+                return (file if file.startswith("<") else os.path.join(self._start, file)), frame.f_lineno
+            frame = frame.f_back
+        return "", 0

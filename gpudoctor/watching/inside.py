@@ -1,0 +1,174 @@
+"""gpudoctor's side of the inside view: it lends the program a folder, and reads what its processes left there."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from gpudoctor.model import Loader, Steps, TorchMemory
+
+HOOK = Path(__file__).parent / "hook"
+NAME_FROM = 0.8
+"""Share of the events of a kind from which on one line is named for all of them."""
+
+_ENTRY = """# Written by gpudoctor run: it lets the user's own sitecustomize run, then looks on from inside.
+import os, sys
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != _here]
+if sys.version_info >= (3, 8):
+    import importlib.machinery, importlib.util
+    try:
+        _spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
+        if _spec is not None and _spec.loader is not None:
+            sys.modules["sitecustomize"] = importlib.util.module_from_spec(_spec)
+            _spec.loader.exec_module(sys.modules["sitecustomize"])
+    finally:
+        try:
+            _spec = importlib.util.spec_from_file_location(
+                "_gpudoctor_hook", {init!r}, submodule_search_locations=[{hook!r}]
+            )
+            sys.modules["_gpudoctor_hook"] = importlib.util.module_from_spec(_spec)
+            _spec.loader.exec_module(sys.modules["_gpudoctor_hook"])
+            sys.modules["_gpudoctor_hook"].start({folder!r})
+        except Exception:
+            pass
+"""
+
+
+class Inside:
+    """The inside view of a program: give it `variables`, then `read` when it has ended, and `remove` the folder."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="gpudoctor-run-"))
+        (self._folder / "seen").mkdir()
+        (self._folder / "path").mkdir()
+        folders = {"folder": str(self._folder / "seen"), "hook": str(HOOK), "init": str(HOOK / "__init__.py")}
+        (self._folder / "path" / "sitecustomize.py").write_text(_ENTRY.format(**folders), encoding="utf-8")
+        others = environment.get("PYTHONPATH")
+        self.variables = {"PYTHONPATH": os.pathsep.join(filter(None, (str(self._folder / "path"), others)))}
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return what each process left, the one that trained for the longest time first."""
+        found = [json.loads(path.read_text(encoding="utf-8")) for path in (self._folder / "seen").glob("*.json")]
+        return sorted(found, key=lambda seen: (-seen["step_ns"], seen["ranks"].get("RANK", 0), seen["pid"]))
+
+    def remove(self) -> None:
+        """Remove the folder. A process that goes on without us writes nothing from then on."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def why_missing(processes: list[dict[str, Any]]) -> str:
+    """Return why there is no view of the steps."""
+    if not processes:
+        return "no Python process loaded the hook: either the program does not use Python, or it runs with -I, -E or -S"
+    problems = [seen["problem"] for seen in processes if seen["problem"]]
+    if problems:
+        return f"PyTorch could not be watched: {problems[0]}"
+    if not any("torch" in seen for seen in processes):
+        return "no process imported PyTorch"
+    return "no optimizer step and no DataLoader was seen"
+
+
+def steps_of(seen: dict[str, Any]) -> Steps | None:
+    """Return the steps of a process; None if it took none."""
+    counted, total = seen["counted"], seen["step_ns"]
+    if not counted or not total:
+        return None
+    each = {name: number / counted for name, number in seen["counts"].items()}
+    shares = {f"{part}_share": spent / total for part, spent in seen["parts"].items()}
+    parameters, compiled = seen.get("parameters", {}), seen.get("compiled", {})
+    places = {kind: _place(seen, kind) for kind in ("loader", "copies", "synchronising", "cloning")}
+    return Steps(
+        kind=seen["kind"],
+        counted=counted,
+        step_ms=total / counted / 1e6,
+        median_ms=median(entry[1] for entry in seen["series"]) if seen["series"] else total / counted / 1e6,
+        **shares,
+        copies=each.get("copies", 0.0),
+        copy_bytes=each.get("copy_bytes", 0.0),
+        pageable_bytes=each.get("pageable_bytes", 0.0),
+        synchronisations=each.get("synchronising", 0.0),
+        clones=each.get("cloning", 0.0),
+        clone_bytes=each.get("cloning_bytes", 0.0),
+        autocasts=each.get("autocasts", 0.0),
+        loader_place=places["loader"][0],
+        copies_place=places["copies"][0],
+        synchronising_place=places["synchronising"][0],
+        synchronising_call=places["synchronising"][1],
+        cloning_place=places["cloning"][0],
+        loader=_loader(seen),
+        source_bytes=seen.get("source_bytes"),
+        operations=seen.get("operations"),
+        shapes=seen["shapes"],
+        parameter_bytes=parameters.get("bytes"),
+        large_elements=parameters.get("large_elements"),
+        precisions=tuple(parameters.get("precisions", ())),
+        parameter_devices=tuple(parameters.get("devices", ())),
+        autocast=seen.get("autocast"),
+        tf32=seen.get("tf32"),
+        graphs=max((compiled.get("graphs") or 0) - (compiled.get("graphs_at_begin") or 0), 0),
+        is_compiled=bool(compiled.get("graphs")),
+        compile_seconds=compiled.get("seconds", 0.0),
+        sent_to_gpu=seen.get("sent_to_gpu", False),
+        is_stand_in=seen["stand_in"],
+        series_ms=tuple(entry[1] for entry in seen["series"]),
+    )
+
+
+def _loader(seen: dict[str, Any]) -> Loader | None:
+    found = seen.get("loader")
+    if found is None:
+        return None
+    own = {name: found[name] for name in ("workers", "pin_memory", "batch_size", "dataset", "dataset_length", "epochs")}
+    return Loader(**own, made=_shown(seen, *found["made"]))
+
+
+def _place(seen: dict[str, Any], kind: str) -> tuple[str, str]:
+    """Return the line that does something most often, and by which call; ("", "") if it is a matter of many lines."""
+    found = [(count, call, file, line) for call, file, line, count, _ in seen["places"] if call.split()[0] == kind]
+    lines: dict[tuple[str, int], int] = {}
+    for count, _, file, line in found:
+        lines[file, line] = lines.get((file, line), 0) + count
+    if not lines:
+        return "", ""
+    best = max(lines, key=lambda place: lines[place])
+    call = max((count, call) for count, call, *place in found if tuple(place) == best)[1]
+    return _shown(seen, *best), call.partition(" ")[2]
+
+
+def _shown(seen: dict[str, Any], file: str, line: int) -> str:
+    """Return "train.py:42": the file as the user knows it, from the folder that the program runs in."""
+    if not file:
+        return ""
+    inside = os.path.relpath(file, seen["folder"]) if os.path.isabs(file) else file
+    return f"{file if inside.startswith(os.pardir) else inside}:{line}"
+
+
+def memory_of(seen: dict[str, Any]) -> TorchMemory | None:
+    """Return PyTorch's memory on the GPU that the process uses most; None if it uses none."""
+    gpus = [gpu for gpu in seen.get("gpus", ()) if gpu.get("allocated_peak")]
+    if not gpus:
+        return None
+    gpu = max(gpus, key=lambda gpu: gpu["allocated_peak"])
+    return TorchMemory(
+        total_bytes=gpu["total"],
+        capability=tuple(gpu["capability"]),
+        allocated_peak_bytes=gpu["allocated_peak"],
+        reserved_bytes=gpu.get("reserved_peak"),
+        split_bytes=gpu.get("split"),
+        retries=gpu.get("retries") or 0,
+        out_of_memory=gpu.get("out_of_memory") or 0,
+    )
+
+
+def processes_of(seen: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield, for the report, each process that took steps: program, id, rank, steps."""
+    for each in seen:
+        if each["steps"]:
+            name = os.path.basename(each["program"]) or os.path.basename(sys.executable)
+            yield {"pid": each["pid"], "program": name, "steps": each["steps"], **each["ranks"]}

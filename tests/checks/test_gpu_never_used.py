@@ -1,0 +1,44 @@
+"""gpu-never-used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpudoctor.model import Outcome, Run, Severity
+from tests.runs import RUN, finding, outcome, outside, steps
+
+CHECK = "gpu-never-used"
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        pytest.param(steps(parameter_devices=("cpu",), sent_to_gpu=False), Outcome.FOUND, id="trains on the CPU"),
+        pytest.param(
+            steps(parameter_devices=("cpu",), sent_to_gpu=False, is_stand_in=True),
+            Outcome.PASSED,
+            id="a stand-in computes on the CPU",
+        ),
+        pytest.param(steps(parameter_devices=("cpu",)), Outcome.PASSED, id="data went to the GPU"),
+        pytest.param(outside(is_used=False, utilization_percent=0.0), Outcome.FOUND, id="from outside"),
+        pytest.param(replace(outside(is_used=False), samples=4), Outcome.SKIPPED, id="four samples"),
+        pytest.param(outside(is_used=None), Outcome.SKIPPED, id="in a container"),
+        pytest.param(replace(RUN, gpus=()), Outcome.SKIPPED, id="no GPU"),
+        pytest.param(steps(parameter_devices=()), Outcome.PASSED, id="inference that sends data"),
+    ],
+)
+def test_outcome(run: Run, expected: Outcome) -> None:
+    assert outcome(CHECK, run) is expected
+
+
+def test_what_others_did_is_said() -> None:
+    assert "0 % throughout" in finding(CHECK, outside(is_used=False, utilization_percent=0.0)).summary
+    assert "other programs" in finding(CHECK, outside(is_used=False, utilization_percent=80.0)).summary
+
+
+def test_the_change_as_code() -> None:
+    found = finding(CHECK, steps(parameter_devices=("cpu",), sent_to_gpu=False))
+    assert found.severity is Severity.ERROR
+    assert found.remedies[0].commands[0] == 'model = model.to("cuda")'

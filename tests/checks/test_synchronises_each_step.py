@@ -1,0 +1,49 @@
+"""synchronises-each-step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpudoctor.model import Outcome, Run, Severity
+from tests.runs import RUN, finding, outcome, steps
+
+CHECK = "synchronises-each-step"
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        pytest.param(steps(synchronisations=0.9), Outcome.FOUND, id="nine of ten steps"),
+        pytest.param(steps(synchronisations=0.02), Outcome.PASSED, id="every fiftieth step"),
+        pytest.param(replace(RUN, steps=None), Outcome.SKIPPED, id="steps unknown"),
+    ],
+)
+def test_outcome(run: Run, expected: Outcome) -> None:
+    assert outcome(CHECK, run) is expected
+
+
+@pytest.mark.parametrize(
+    ("share", "stand_in", "severity"),
+    [(0.05, False, Severity.WARNING), (0.04, False, Severity.INFO), (0.0, True, Severity.WARNING)],
+)
+def test_what_costs_little_is_advice(share: float, stand_in: bool, severity: Severity) -> None:
+    run = steps(synchronisations=1.0, synchronising_share=share, is_stand_in=stand_in)
+    assert finding(CHECK, run).severity is severity
+
+
+def test_the_call_and_its_place() -> None:
+    run = steps(
+        synchronisations=3.0, synchronising_share=0.2, synchronising_place="train.py:42", synchronising_call="item"
+    )
+    found = finding(CHECK, run)
+    assert found.summary == "Each step waits 3 times for the GPU with .item() at train.py:42: 20% of its time"
+    assert found.details == {"share": 0.2, "place": "train.py:42", "saved": 0.2}
+
+
+def test_the_gpu_computes_while_the_program_waits() -> None:
+    run = steps(synchronisations=1.0, synchronising_share=0.8, synchronising_call="__repr__")
+    found = finding(CHECK, run)
+    assert found.details["saved"] == pytest.approx(0.12)
+    assert "print()" in found.summary
