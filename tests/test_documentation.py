@@ -22,6 +22,7 @@ TESTED_ELSEWHERE = {
     "the install command": "test_readme.py",
     "the test command": "test_readme.py",
     "the rebuild example": "test_rebuild_command.py",
+    "the fix example": "fixing/test_every_remedy.py",
     "the gate": "test_readme.py",
     "the configuration": "test_readme.py",
     "the pytest options": "test_readme.py",

@@ -49,6 +49,10 @@ ALLOWED = {
         *("conclusions", "configuration", "errors", "model", "probes", "readers", "registry", "remedies"),
         *("triage", "trust"),
     },
+    "fixing": {
+        *("conclusions", "containers", "data", "errors", "files", "model", "privacy", "processes", "remedies", "trust"),
+        "untrusted",
+    },
     "reporters": {
         *("conclusions", "data", "engine", "model", "privacy", "registry", "snapshots", "tuning", "untrusted"),
         "watching",
@@ -66,6 +70,7 @@ ALLOWED = {
             "engine",
             "errors",
             "files",
+            "fixing",
             "model",
             "parsers",
             "privacy",

@@ -18,6 +18,8 @@ from gpudoctor.untrusted import clean
 
 COMMANDS = {
     "check": "check.check",
+    "fix": "fix.fix",
+    "install": "fix.install",
     "tune": "tune.tune",
     "profile": "profile.profile",
     "rebuild": "rebuild.rebuild",

@@ -1,0 +1,181 @@
+"""`gpudoctor fix` and `gpudoctor install`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from gpudoctor.commands.completion import complete_names
+from gpudoctor.commands.manual import ManualCommand
+from gpudoctor.commands.options import FORMATS, environment_options, local_host, print_text
+from gpudoctor.errors import UsageError
+from gpudoctor.probes.host import ImageRequest, setting
+from gpudoctor.reporters import terminal
+from gpudoctor.untrusted import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpudoctor.fixing.plan import Plan, Step
+    from gpudoctor.fixing.result import FixResult
+    from gpudoctor.fixing.run import Fixer
+    from gpudoctor.model import Report
+
+
+def fix_options(command: Any) -> Any:
+    """Add the options that `fix` and `install` share."""
+    for option in (
+        click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True),
+        click.option("--fast", is_flag=True, help="Import neither torch nor cupy when checking."),
+        click.option("--script", is_flag=True, help="Print a script that does the same, and change nothing."),
+        click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing."),
+        click.option("--yes", is_flag=True, help="Apply the plan without asking."),
+    ):
+        command = option(command)
+    return environment_options(command)
+
+
+@click.command(cls=ManualCommand, short_help="Fix the root cause in the Python environment, and verify it.")
+@click.argument("names", nargs=-1, metavar="[ID]...", shell_complete=complete_names)
+@click.option("--undo", is_flag=True, help="Restore the environment as it was before the last fix.")
+@click.option("--continue", "resume", is_flag=True, help="Go on with the last fix after a step done by hand.")
+@fix_options
+def fix(names: tuple[str, ...], undo: bool, resume: bool, **options: Any) -> NoReturn:
+    """Fix the root cause, or the findings that are named, in the diagnosed Python environment, and verify it.
+
+    The plan is shown first, as resolved by pip or uv. If a command fails, or the check is worse afterwards, the
+    environment is restored. Whatever needs root, a driver or a restart is printed and never run.
+    """
+    from gpudoctor.fixing.plan import check_names, choose, steps_of
+    from gpudoctor.fixing.requests import forget, remember, remembered
+
+    if undo and (names or resume):
+        raise UsageError("--undo takes no ids, and cannot be combined with --continue")
+    run = _Run(options)
+    if undo:
+        _print(f"{run.fixer.undo()} is as it was before the fix")
+        sys.exit(0)
+    if resume:
+        names = names or remembered(run.fixer.interpreter)
+    check_names(names, (check.id for check in run.rules.checks()))
+    report = run.check()
+    python = (report.snapshot.python and report.snapshot.python.executable) or ""
+    steps = steps_of(choose(report, names), python)
+    if any(step.kind != "environment" for step in steps) and not run.is_dry:
+        remember(run.fixer.interpreter, names)
+    elif not run.is_dry:
+        forget(run.fixer.interpreter)
+    nothing = f"{', '.join(names)} is not found here" if names else "nothing is found that needs a fix"
+    run.finish(steps, report, nothing)
+
+
+@click.command(cls=ManualCommand, short_help="Install PyTorch and CuPy builds that fit this machine and each other.")
+@click.argument("names", nargs=-1, required=True, metavar="NAME[==VERSION]...")
+@fix_options
+def install(names: tuple[str, ...], **options: Any) -> NoReturn:
+    """Install torch, torchvision, torchaudio, cupy or numpy, in versions that fit this machine and each other.
+
+    Versions and builds are chosen by driver, GPU, Python and operating system, and the plan says why.
+    """
+    from gpudoctor.fixing.requested import requested_steps
+
+    run = _Run(options)
+    report = run.check()
+    run.finish(requested_steps(names, report.snapshot), report, "everything that is named is installed")
+
+
+class _Run:
+    """One call of either command: its options, and what the fix is done with."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        from gpudoctor.engine.plan import configured
+        from gpudoctor.fixing.run import Fixer, default_interpreter
+
+        self.options = options
+        self.is_json, self.is_dry = options["format_name"] == "json", options["dry_run"] or options["script"]
+        plan = configured((), (), (), None, ImageRequest())
+        self.rules, self.ignored = plan.rules, plan.ignored
+        machine = setting(options["interpreter"], options["timeout"], fast=options["fast"], images=plan.images)
+        self.setting = replace(machine, profile=plan.profile)
+        interpreter = default_interpreter(self.setting.interpreter, sys.executable)
+        self.fixer: Fixer = Fixer(interpreter=interpreter, environ=os.environ, ask=self._ask, say=_note)
+
+    def check(self) -> Report:
+        """Return what the check finds now. An interrupted change is undone before."""
+        self.fixer.refuse_interrupted() if self.is_dry else self.fixer.settle_interrupted()
+        with terminal.progress("Looking at this machine ...", sys.stderr):
+            return self._ask()
+
+    def _ask(self) -> Report:
+        from gpudoctor.engine.checkup import check_host
+
+        return check_host(local_host(self.setting), (), self.ignored, self.rules)
+
+    def finish(self, steps: Sequence[Step], report: Report, nothing: str) -> NoReturn:
+        """Plan, ask, apply, print how it ended, and end with its exit status."""
+        from gpudoctor.fixing.programs import Refused
+        from gpudoctor.fixing.result import FixResult
+        from gpudoctor.fixing.run import ids
+
+        with terminal.progress("Asking the installer what would change ...", sys.stderr):
+            plan = self.fixer.plan(steps, report)
+        found = ids(report, *(step.check for step in plan.steps))
+        result = FixResult(plan=plan, status="planned", before=found, after=found)
+        if plan.why:
+            self._end(replace(result, status="refused", why=plan.why))
+        if not plan.steps or (plan.resolution is not None and not plan.changes):
+            self._end(replace(result, status="fixed", why=nothing))
+        if self.is_dry:
+            self._end(result)
+        if plan.resolution is None:
+            self._end(replace(result, status="not-fixed", why="every step is to be done by hand"))
+        self._ask_user(plan)
+        try:
+            done = self.fixer.apply(plan, report)
+        except Refused as error:
+            done = replace(result, status="refused", why=str(error))
+        self._end(done)
+
+    def _ask_user(self, plan: Plan) -> None:
+        """Show the plan, and return if it is to be applied. Raises UsageError: nobody answers."""
+        from gpudoctor.fixing.result import plan_lines
+
+        if self.options["yes"]:
+            return
+        if self.is_json or not sys.stdin.isatty():
+            raise UsageError("nothing was changed: add --yes to apply the plan, or --dry-run to see it")
+        for line in plan_lines(plan):
+            _note(line)
+        if not click.confirm("Apply this plan?", err=True):
+            raise UsageError("nothing was changed")
+
+    def _end(self, result: FixResult) -> NoReturn:
+        from gpudoctor.fixing.result import ending, plan_lines, render_json
+        from gpudoctor.fixing.script import script
+
+        if self.is_json:
+            print_text(render_json(result))
+        elif self.options["script"] and result.status == "planned":
+            print_text(script(result.plan, windows=sys.platform == "win32"))
+        else:
+            for line in plan_lines(result.plan) if result.status in ("planned", "not-fixed", "fixed") else ():
+                _print(line)
+            if result.status == "refused":
+                _note(f"gpudoctor: {result.why}")
+            for line in ending(result) if result.status != "refused" else ():
+                _print(line)
+        sys.exit(result.exit_status)
+
+
+def _print(text: str) -> None:
+    print_text(f"{clean(text, limit=None)}\n")
+
+
+def _note(text: str) -> None:
+    with suppress(OSError):  # the terminal may be closed: what was begun is still undone
+        click.echo(terminal.encodable(clean(text, limit=None), sys.stderr.encoding), err=True)

@@ -1,0 +1,248 @@
+"""pip and uv: what an install would change, fetched first, and then applied without a network."""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from gpudoctor.fixing.actions import Action
+from gpudoctor.fixing.environment import Inventory
+from gpudoctor.fixing.programs import Failed, Refused, run, run_to_end
+from gpudoctor.model.record import record
+
+NEVER_DRAGGED = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton", "jax", "jaxlib", "numpy")
+"""What a fix of something else leaves as it is. CuPy distributions too, of whatever name."""
+
+
+@record
+class Pin:
+    """A distribution to install, in exactly this version. index: options that name where it is."""
+
+    name: str
+    version: str
+    index: tuple[str, ...] = ()
+    sha256: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}=={self.version}"
+
+
+@record
+class Change:
+    """One distribution, before and after; None for not installed."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@record
+class Resolution:
+    """What all actions do together. removes: installed distributions that are uninstalled first, all at once."""
+
+    pins: tuple[Pin, ...]
+    removes: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+    @property
+    def versions(self) -> dict[str, str | None]:
+        """Return name → version afterwards, of what changes."""
+        return {change.name: change.after for change in self.changes}
+
+
+class Installer:
+    """What pip and uv have in common. environ: the variables that they run under.
+
+    lock: descriptor that the commands inherit which change the environment, so that it is locked until they have ended.
+    """
+
+    name = ""
+    lock: tuple[int, ...] = ()
+
+    def __init__(self, inventory: Inventory, environ: Mapping[str, str]) -> None:
+        self.inventory, self.environ = inventory, environ
+
+    def resolve(self, actions: Sequence[Action]) -> Resolution:
+        """Return what the actions change, without changing anything: one resolution for all of them.
+
+        Raises:
+            Refused: an index cannot be reached, or the installer finds no versions that go together.
+        """
+        asked = {name_of(requirement) for action in actions for requirement in action.requirements}
+        removes = _installed(self.inventory, (name for action in actions for name in action.removes))
+        pins: dict[str, Pin] = {}
+        for action in filter(lambda action: action.requirements, actions):
+            names = {name_of(requirement) for requirement in action.requirements}
+            forced = names & {*removes} | (names if action.forced else set())
+            kept = _kept(self.inventory, {*asked, *removes})
+            constraints = [*(str(pin) for pin in pins.values() if pin.name not in names), *kept]
+            try:
+                found = self._dry_run(action, forced, constraints)
+            except Failed as error:
+                raise Refused(f"{self.name} finds no versions that go together: {error}") from None
+            pins.update({pin.name: pin for pin in found})
+        return Resolution(
+            pins=tuple(pins.values()), removes=removes, changes=tuple(_changes(self.inventory, pins, removes))
+        )
+
+    def _dry_run(self, action: Action, forced: set[str], constraints: Sequence[str]) -> list[Pin]:
+        raise NotImplementedError
+
+    def fetch(self, resolution: Resolution, folder: Path) -> None:
+        """Get what is installed later into `folder`. Raises Refused, Failed."""
+        raise NotImplementedError
+
+    def apply(self, resolution: Resolution, folder: Path) -> None:
+        """Uninstall and install, from `folder` and without a network. Raises Failed."""
+        raise NotImplementedError
+
+    def broken(self) -> set[str]:
+        """Return what does not fit in the environment, a line each, as the installer's own check says."""
+        out, error, _ = run_to_end(self._check_command(), self.environ)
+        lines = (line.strip() for line in f"{out}\n{error}".splitlines())
+        return {line for line in lines if re.search(r" requires |has requirement|not supported on this platform", line)}
+
+    def _check_command(self) -> list[str]:
+        raise NotImplementedError
+
+
+class Pip(Installer):
+    """pip of the environment itself. It runs isolated from the working directory."""
+
+    name = "pip"
+
+    def _pip(self, *arguments: str) -> list[str]:
+        return [self.inventory.executable, "-I", "-m", "pip", *arguments]
+
+    def _dry_run(self, action: Action, forced: set[str], constraints: Sequence[str]) -> list[Pin]:
+        more = [*(["--upgrade"] if action.upgrade else []), *(["--no-deps"] if action.alone else [])]
+        found = self._report(action, [*more, *action.requirements], constraints)
+        missing = [name for name in sorted(forced - {pin.name for pin in found}) if self.inventory.version_of(name)]
+        again = [f"{name}=={self.inventory.version_of(name)}" for name in missing]
+        return [*found, *(self._report(action, ["--no-deps", "--force-reinstall", *again], ()) if again else [])]
+
+    def _report(self, action: Action, arguments: Sequence[str], constraints: Sequence[str]) -> list[Pin]:
+        with tempfile.TemporaryDirectory(prefix="gpudoctor-") as folder:
+            limits, report = os.path.join(folder, "constraints.txt"), os.path.join(folder, "report.json")
+            Path(limits).write_text("".join(f"{line}\n" for line in constraints), encoding="utf-8")
+            options = ("--dry-run", "--report", report, "--only-binary", ":all:", "--retries", "1", "--no-user")
+            run(self._pip("install", *options, "--constraint", limits, *action.index, *arguments), self.environ)
+            rows = json.loads(Path(report).read_text(encoding="utf-8"))["install"]
+        return [_pin(row, action.index) for row in rows]
+
+    def fetch(self, resolution: Resolution, folder: Path) -> None:
+        for index in dict.fromkeys(pin.index for pin in resolution.pins):
+            names = [str(pin) for pin in resolution.pins if pin.index == index]
+            options = ("--no-deps", "--only-binary", ":all:", "--dest", str(folder), *index)
+            run(self._pip("download", *options, *names), self.environ)
+
+    def apply(self, resolution: Resolution, folder: Path) -> None:
+        try:
+            if resolution.removes:
+                run(self._pip("uninstall", "--yes", *resolution.removes), self.environ, self.lock)
+            if resolution.pins:
+                options = ("--no-index", "--find-links", str(folder), "--no-deps", "--force-reinstall", "--no-user")
+                run(self._pip("install", *options, *map(str, resolution.pins)), self.environ, self.lock)
+        except Refused as error:
+            raise Failed(str(error)) from None
+
+    def _check_command(self) -> list[str]:
+        return self._pip("check")
+
+
+class Uv(Installer):
+    """uv, on the environment that is named. What is fetched goes into its cache, and a copy shows what is in it."""
+
+    name = "uv"
+
+    def __init__(self, inventory: Inventory, environ: Mapping[str, str]) -> None:
+        super().__init__(inventory, environ)
+        self._program = shutil.which("uv", path=environ.get("PATH"))
+
+    def _uv(self, *arguments: str) -> list[str]:
+        if self._program is None:
+            raise Refused("uv manages this environment and is not on PATH: install it, or add its folder to PATH")
+        return [self._program, "--color", "never", "pip", *arguments]
+
+    def _on(self, verb: str, *arguments: str) -> list[str]:
+        return self._uv(verb, "--python", self.inventory.executable, *arguments)
+
+    def _dry_run(self, action: Action, forced: set[str], constraints: Sequence[str]) -> list[Pin]:
+        more = [*(["--upgrade"] if action.upgrade else []), *(["--no-deps"] if action.alone else [])]
+        more += [word for name in sorted(forced) for word in ("--reinstall-package", name)]
+        with tempfile.TemporaryDirectory(prefix="gpudoctor-") as folder:
+            limits = os.path.join(folder, "constraints.txt")
+            Path(limits).write_text("".join(f"{line}\n" for line in constraints), encoding="utf-8")
+            options = ("--dry-run", "--output-format", "json", "--only-binary", ":all:", "--constraints", limits)
+            out = run(self._on("install", *options, *action.index, *more, *action.requirements), self.environ)
+        try:
+            rows = json.loads(out)["changes"]
+            installed = [row for row in rows if row["action"] == "installed"]
+            return [Pin(name=row["name"], version=row["version"], index=action.index) for row in installed]
+        except (ValueError, KeyError, TypeError):
+            raise Refused("this version of uv does not show its plan as JSON: update uv to 0.9 or newer") from None
+
+    def fetch(self, resolution: Resolution, folder: Path) -> None:
+        for index in dict.fromkeys(pin.index for pin in resolution.pins):
+            names = [str(pin) for pin in resolution.pins if pin.index == index]
+            options = ("--target", str(folder), "--no-deps", "--only-binary", ":all:", *index)
+            run(self._on("install", *options, *names), self.environ)
+
+    def apply(self, resolution: Resolution, folder: Path) -> None:  # noqa: ARG002 - it is in uv's cache
+        try:
+            if resolution.removes:
+                run(self._on("uninstall", *resolution.removes), self.environ, self.lock)
+            for index in dict.fromkeys(pin.index for pin in resolution.pins):
+                pins = [pin for pin in resolution.pins if pin.index == index]
+                forced = [word for pin in pins for word in ("--reinstall-package", pin.name)]
+                options = ("--offline", "--no-deps", "--only-binary", ":all:", *forced, *index)
+                run(self._on("install", *options, *map(str, pins)), self.environ, self.lock)
+        except Refused as error:
+            raise Failed(str(error)) from None
+
+    def _check_command(self) -> list[str]:
+        return self._on("check")
+
+
+def installer_of(name: str | None, inventory: Inventory, environ: Mapping[str, str]) -> Installer:
+    """Return what installs wheels in the environment. name: as the snapshot has it."""
+    return (Uv if name == "uv" else Pip)(inventory, environ)
+
+
+def name_of(requirement: str) -> str:
+    """Return the normalised name of a requirement."""
+    return canonicalize_name(Requirement(requirement).name)
+
+
+def _pin(row: Mapping[str, Any], index: tuple[str, ...]) -> Pin:
+    metadata, archive = row["metadata"], row["download_info"].get("archive_info", {})
+    sha256 = archive.get("hashes", {}).get("sha256", "")
+    name = canonicalize_name(metadata["name"])
+    return Pin(name=name, version=metadata["version"], index=index, sha256=sha256)
+
+
+def _installed(inventory: Inventory, names: Iterable[str]) -> tuple[str, ...]:
+    wanted = {canonicalize_name(name) for name in names}
+    return tuple(dict.fromkeys(item.name for item in inventory.own(wanted)))
+
+
+def _kept(inventory: Inventory, changing: set[str]) -> list[str]:
+    """Return what must stay as it is, as constraints."""
+    return [
+        f"{item.name}=={item.version}"
+        for item in inventory.distributions
+        if item.name not in changing and (item.name in NEVER_DRAGGED or item.name.startswith("cupy"))
+    ]
+
+
+def _changes(inventory: Inventory, pins: Mapping[str, Pin], removes: Sequence[str]) -> Iterable[Change]:
+    for name in dict.fromkeys((*removes, *pins)):
+        after = pins[name].version if name in pins else None
+        yield Change(name=name, before=inventory.version_of(name), after=after)

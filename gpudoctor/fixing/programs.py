@@ -1,0 +1,116 @@
+"""Run pip and uv: no shell, no working directory on the path, and nothing that installs elsewhere."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise
+
+from gpudoctor.errors import UsageError
+from gpudoctor.privacy import mask_secrets
+
+LONGEST_SECONDS = 7200.0
+_END_SECONDS = 10.0
+_SHOWN_LINES = 3
+# Settings by which pip and uv would install elsewhere, or print something else than what is read here.
+_ELSEWHERE = (
+    *("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_PYTHON", "PIP_DRY_RUN", "PIP_REPORT", "PIP_QUIET"),
+    *("PIP_NO_DEPS", "PIP_IGNORE_INSTALLED", "PIP_FORCE_REINSTALL", "PIP_UPGRADE", "PIP_REQUIREMENT", "PIP_EDITABLE"),
+    *("PIP_BREAK_SYSTEM_PACKAGES", "PIP_NO_COMPILE", "PIP_LOG", "UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_TARGET"),
+    *("UV_PREFIX", "UV_BREAK_SYSTEM_PACKAGES", "UV_REINSTALL", "UV_NO_INSTALLER_METADATA", "PYTHONPATH", "PYTHONHOME"),
+)
+_UNREACHABLE = (
+    r"(?i)failed to establish a new connection|name or service not known|failure in name resolution|dns error"
+    r"|connection refused|network is unreachable|no route to host|timed out|tunnel connection failed|proxyerror"
+    r"|certificate verify failed|error sending request|network was disabled"
+)
+_DISK = r"(?i)no space left on device|disk quota exceeded|errno 28\b|os error 28\b"
+
+
+class Refused(UsageError):
+    """The fix is not applied, and nothing was changed. The message is one line: why, and the right way."""
+
+
+class Failed(Exception):
+    """A command failed. The message is one line of its output."""
+
+
+def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables under which an installer runs."""
+    kept = {name: value for name, value in environ.items() if name not in _ELSEWHERE}
+    return {**kept, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "NO_COLOR": "1", "PYTHONUTF8": "1"}
+
+
+def run(command: Sequence[str], environ: Mapping[str, str], kept_open: tuple[int, ...] = ()) -> str:
+    """Run the command in a session of its own, and return what it wrote to standard output.
+
+    kept_open: descriptors that it inherits.
+
+    Raises:
+        Refused: an index cannot be reached, or the disk is full.
+        Failed: it did not succeed.
+    """
+    out, error, status = run_to_end(command, environ, kept_open)
+    if status == 0:
+        return out
+    said = mask_secrets(f"{out}\n{error}")
+    if re.search(_DISK, said):
+        raise Refused("the disk is full: make room, then run gpudoctor fix again")
+    if re.search(_UNREACHABLE, said):
+        raise Refused(f"{_index(command, said)} cannot be reached: check the network, the proxy or the index settings")
+    raise Failed(_last_lines(said) or f"{command[0]} ended with exit status {status}")
+
+
+def run_to_end(
+    command: Sequence[str], environ: Mapping[str, str], kept_open: tuple[int, ...] = ()
+) -> tuple[str, str, int]:
+    """Run the command, and return its standard output, its standard error and its exit status."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment_of(environ),
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            pass_fds=kept_open,
+        )
+    except OSError as error:
+        raise Refused(f"{command[0]} cannot be run: {error.strerror}") from None
+    try:
+        out, error_text = process.communicate(timeout=LONGEST_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{os.path.basename(command[0])} took longer than {LONGEST_SECONDS / 3600:g} hours") from None
+    finally:
+        _end(process)
+    return out, error_text, process.returncode
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        if process.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, number) if hasattr(os, "killpg") else process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_END_SECONDS)
+    for stream in filter(None, (process.stdout, process.stderr)):
+        stream.close()
+
+
+def _index(command: Sequence[str], said: str) -> str:
+    """Return which index it was: as the installer says, else as the command names it."""
+    found = re.search(r"Failed to fetch: `?(https?://[^\s`]+)|Looking in indexes: ([^\s,]+)", said)
+    named = [address for option, address in pairwise(command) if option == "--index-url"]
+    address = next(filter(None, chain(found.groups() if found else (), named)), "")
+    return f"the index {address}" if address else "the index that the installer is configured with"
+
+
+def _last_lines(said: str) -> str:
+    """Return what the installer complains about, in one line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"(?i)error:|cause:|×|╰─▶|because ", line)]  # noqa: RUF001 - uv
+    return re.sub(r"\s+", " ", " ".join(errors[:_SHOWN_LINES] or lines[-1:]))

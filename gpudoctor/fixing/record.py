@@ -1,0 +1,222 @@
+"""The record of the part of an environment that a fix changes: its files as they were, and how they come back.
+
+Small files are copied and large ones linked, so that it takes a moment and no space until the old files go. An edit in
+place would change a linked file with its record: pip and uv never do that, and it is detected by its time.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from gpudoctor.files import read_bounded
+from gpudoctor.model.record import record
+
+SCHEMA = "gpudoctor/fix-record/1"
+MANIFEST = "manifest.json"
+LARGEST_COPY_BYTES = 64 * 1024
+_MOST_MANIFEST_BYTES = 1 << 30
+_TEMPORARY = ".gpudoctor-restored"
+
+
+@record
+class Scope:
+    """What of an environment is recorded and restored, as paths below its root.
+
+    roots: files and folders, with all that they contain; some need not exist.
+    folders: those of packages, in which an interrupted pip leaves folders whose names begin with "~".
+    """
+
+    prefix: Path
+    roots: tuple[str, ...]
+    folders: tuple[str, ...]
+
+    def paths(self, entries: Iterable[str]) -> list[Path]:
+        """Return the places of the entries."""
+        return [self.prefix / entry for entry in entries]
+
+
+def scope_of(prefix: str, folders: Sequence[str], paths: Iterable[str]) -> Scope:
+    """Return the scope that has these paths: of a package its whole top folder, of anything else the file alone.
+
+    A path that leads out of the environment is left out: neither pip nor gpudoctor changes what it names.
+    """
+    root = os.path.realpath(prefix)
+    inside = [os.path.relpath(os.path.realpath(folder), root) for folder in folders]
+    roots: dict[str, None] = {}
+    for path in paths:
+        real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        relative = os.path.relpath(os.path.normpath(real), root)
+        if relative.startswith("..") or relative == "." or relative in inside:
+            continue
+        home = next((folder for folder in inside if relative.startswith(folder + os.sep)), None)
+        if home is None:
+            roots[relative] = None
+            continue
+        top = os.path.join(home, os.path.relpath(relative, home).split(os.sep)[0])
+        roots[top] = None
+        if top == relative and top.endswith(".py"):
+            roots[os.path.join(home, "__pycache__")] = None
+    return Scope(prefix=Path(root), roots=tuple(sorted(roots)), folders=tuple(inside))
+
+
+def take(scope: Scope, folder: Path, about: Mapping[str, Any]) -> None:
+    """Record the scope in `folder`, which exists afterwards if the record is complete. about: what else to note."""
+    temporary = folder.with_name(f"{folder.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    saved = temporary / "files"
+    saved.mkdir(parents=True)
+    entries = {}
+    for number, (name, path) in enumerate(_walk(scope)):
+        entries[name] = _describe(path)
+        if entries[name]["kind"] == "file":
+            entries[name]["saved"] = str(number)
+            entries[name]["sha256"] = _save(path, saved / str(number))
+    listings = {home: sorted(os.listdir(scope.prefix / home)) for home in scope.folders}
+    content = {"schema": SCHEMA, **about, "roots": scope.roots, "folders": scope.folders, "listings": listings}
+    _write_synced(temporary / MANIFEST, json.dumps({**content, "entries": entries}))
+    os.rename(temporary, folder)
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return what a record says, None if there is none."""
+    try:
+        content: dict[str, Any] = json.loads(read_bounded(folder / MANIFEST, _MOST_MANIFEST_BYTES))
+    except (OSError, ValueError):
+        return None
+    return content if content.get("schema") == SCHEMA else None
+
+
+def restore(prefix: str, folder: Path) -> list[str]:
+    """Make the recorded files what they were, and return what differs after that. To do it twice does no harm."""
+    manifest = read_manifest(folder)
+    assert manifest is not None, "its folder exists only with it"
+    scope = Scope(
+        prefix=Path(os.path.realpath(prefix)), roots=tuple(manifest["roots"]), folders=tuple(manifest["folders"])
+    )
+    entries = manifest["entries"]
+    for home, names in manifest["listings"].items():
+        for name in set(os.listdir(scope.prefix / home)) - {*names}:
+            if name.startswith("~") or name.endswith(_TEMPORARY):
+                _remove(scope.prefix / home / name)
+    for name, path in [*_walk(scope)][::-1]:  # what is inside a folder before the folder
+        if name not in entries or entries[name]["kind"] != _kind(path):
+            _remove(path)
+    for name, entry in entries.items():
+        _put_back(scope.prefix / name, entry, folder / "files")
+    return differences(scope, entries)
+
+
+def differences(scope: Scope, entries: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the paths that are not as recorded, relative to the environment."""
+    now = dict(_walk(scope))
+    return sorted({*now} ^ {*entries} | {n for n, path in now.items() if n in entries and _differs(path, entries[n])})
+
+
+def _walk(scope: Scope) -> Iterator[tuple[str, Path]]:
+    """Yield each file, link and folder of the scope that exists, a folder before what is in it. Follows no link."""
+    for root in scope.roots:
+        path = scope.prefix / root
+        if not os.path.lexists(path):
+            continue
+        yield root, path
+        if path.is_dir() and not path.is_symlink():
+            for folder, folders, files in os.walk(path):
+                for name in sorted((*folders, *files)):
+                    found = Path(folder, name)
+                    yield os.path.relpath(found, scope.prefix), found
+
+
+def _kind(path: Path) -> str:
+    mode = path.lstat().st_mode
+    return "link" if stat.S_ISLNK(mode) else "folder" if stat.S_ISDIR(mode) else "file"
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    state, kind = path.lstat(), _kind(path)
+    found: dict[str, Any] = {"kind": kind, "mode": stat.S_IMODE(state.st_mode)}
+    if kind == "link":
+        found["target"] = os.readlink(path)
+    elif kind == "file":
+        found |= {"size": state.st_size, "mtime_ns": state.st_mtime_ns, "inode": state.st_ino}
+    return found
+
+
+def _save(path: Path, saved: Path) -> str:
+    """Save a file and return its SHA-256, "" if it is large and therefore linked."""
+    if path.stat().st_size > LARGEST_COPY_BYTES:
+        with suppress(OSError):  # this file system has no hard links
+            os.link(path, saved)
+            return ""
+    shutil.copy2(path, saved)
+    return digest_of(saved).hexdigest()
+
+
+def digest_of(path: Path) -> "hashlib._Hash":
+    """Return the SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest
+
+
+def _differs(path: Path, entry: Mapping[str, Any]) -> bool:
+    found = _describe(path)
+    if any(found.get(name) != entry.get(name) for name in ("kind", "mode", "target", "size", "mtime_ns")):
+        return True
+    same_inode = found.get("inode") == entry.get("inode")
+    return (
+        found["kind"] == "file"
+        and not same_inode
+        and bool(entry["sha256"])
+        and digest_of(path).hexdigest() != entry["sha256"]
+    )
+
+
+def _put_back(path: Path, entry: Mapping[str, Any], saved: Path) -> None:
+    if entry["kind"] == "folder":
+        path.mkdir(parents=True, exist_ok=True)
+        os.chmod(path, entry["mode"])
+    elif entry["kind"] == "link":
+        if not path.is_symlink() or os.readlink(path) != entry["target"]:
+            _remove(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.symlink(entry["target"], path)
+    elif not path.exists() or _describe(path) != {name: entry[name] for name in _describe(path)}:
+        _put_file_back(path, entry, saved / entry["saved"])
+
+
+def _put_file_back(path: Path, entry: Mapping[str, Any], saved: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}{_TEMPORARY}")
+    _remove(temporary)
+    if entry["sha256"]:
+        shutil.copy2(saved, temporary)
+        os.chmod(temporary, entry["mode"])
+        os.utime(temporary, ns=(entry["mtime_ns"], entry["mtime_ns"]))
+    else:
+        os.link(saved, temporary)
+    os.replace(temporary, path)
+    with suppress(FileNotFoundError):  # of two links to the same file the rename leaves both
+        os.unlink(temporary)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def _write_synced(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

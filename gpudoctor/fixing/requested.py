@@ -1,0 +1,134 @@
+"""`gpudoctor install`: what is named, as the remedies that the checks give for this machine."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from gpudoctor.conclusions import Facts
+from gpudoctor.data.packages import cuda_major
+from gpudoctor.data.torch_builds import torch_companions, torch_releases
+from gpudoctor.errors import UsageError
+from gpudoctor.fixing.actions import is_requirement
+from gpudoctor.fixing.plan import Step, step_of
+from gpudoctor.fixing.programs import Refused
+from gpudoctor.model import Fix, Package, PackageVersion, Python, Remedy, Snapshot
+from gpudoctor.remedies.fitting import fitted
+from gpudoctor.remedies.fixes import remedies_of
+from gpudoctor.remedies.torch_install import COMPANIONS, install_torch
+
+KNOWN = ("torch", *COMPANIONS, "cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x", "numpy")
+_OLD_NUMPY = "1.26.4"
+
+
+def requested_steps(names: Sequence[str], snapshot: Snapshot) -> tuple[Step, ...]:
+    """Return the steps that install what is named, each with the reason for its version.
+
+    Raises:
+        UsageError: a name or a version is not in gpudoctor's tables.
+        Refused: there is no build for this machine, or what is named does not go together.
+    """
+    wanted = _parsed(names)
+    python = snapshot.python or Python()
+    facts = Facts(snapshot, origin=None) if snapshot is None else Facts(snapshot)
+    return tuple(step_of("", remedy, python.executable or "") for remedy in _remedies(wanted, facts, python))
+
+
+def _parsed(names: Sequence[str]) -> dict[str, Requirement]:
+    wanted: dict[str, Requirement] = {}
+    for text in names:
+        name = canonicalize_name(Requirement(text).name) if is_requirement(text) else ""
+        if name not in KNOWN:
+            raise UsageError(
+                f"{text!r} is not one of {', '.join(KNOWN)}, with a version or without: use pip for others"
+            )
+        if name in wanted:
+            raise UsageError(f"{name} is named twice")
+        wanted[name] = Requirement(text)
+    if len([name for name in wanted if name.startswith("cupy")]) > 1:
+        raise Refused("the CuPy packages install the same files: name one of them, or cupy for the one that fits")
+    _refuse_mismatch(wanted)
+    return wanted
+
+
+def _pinned(requirement: Requirement | None) -> str:
+    """Return the one version that a requirement allows; "" if it allows several."""
+    match = re.fullmatch(r"==\s*([\d.]+)", str(requirement.specifier)) if requirement is not None else None
+    return match[1] if match else ""
+
+
+def _refuse_mismatch(wanted: dict[str, Requirement]) -> None:
+    for name in ("torch", *COMPANIONS):
+        if name in wanted and str(wanted[name].specifier) and not _pinned(wanted[name]):
+            raise UsageError(f"{wanted[name]}: name one version as {name}==VERSION, or none for the one that fits")
+    torch = _pinned(wanted.get("torch"))
+    versions = [version for release in torch_releases() for version in release.versions]
+    if torch and torch not in versions:
+        raise UsageError(f"torch {torch} is not in gpudoctor's tables, which have {versions[0]} to {versions[-1]}")
+    for name in COMPANIONS:
+        version = _pinned(wanted.get(name))
+        belongs = getattr(torch_companions(torch), name, None) if torch else None
+        if version and belongs and version != belongs:
+            raise Refused(f"{name} {version} does not belong to torch {torch}: {name} {belongs} does")
+        if version and not torch:
+            raise UsageError(f"{name}=={version}: name the torch version that it belongs to, too")
+
+
+def _remedies(wanted: dict[str, Requirement], facts: Facts, python: Python) -> Iterator[Remedy]:
+    installed = {package.name: package for package in python.packages or ()}
+    if "numpy" in wanted and not wanted["numpy"].specifier.contains("2.0", prereleases=True):
+        installed["numpy"] = Package(name="numpy", version=PackageVersion(_OLD_NUMPY))
+    for name in COMPANIONS:
+        if name in wanted:
+            installed.setdefault(name, Package(name=name, version=PackageVersion("0")))
+    changed = replace(python, packages=tuple(installed.values()))
+    if {"torch", *COMPANIONS} & {*wanted}:
+        yield _possible(_torch(wanted, facts, changed), facts)
+    for name in (name for name in wanted if name.startswith("cupy")):
+        yield _possible(_cupy(name, facts, changed), facts)
+    if "numpy" in wanted:
+        summary = f"Install {wanted['numpy']}"
+        made = Fix("install-packages", requirements=(str(wanted["numpy"]),), summary=summary)
+        yield _possible(remedies_of((made,), facts)[0], facts)
+
+
+def _torch(wanted: dict[str, Requirement], facts: Facts, python: Python) -> Remedy:
+    version = _pinned(wanted.get("torch"))
+    if facts.get("gpu").name == "":
+        remedy = remedies_of((Fix("install-torch-first"),), facts)[0]
+        return replace(remedy, commands=tuple(_with_companions(remedy.commands, wanted)))
+    release = {"release": PackageVersion(version)} if version else {}
+    made: Remedy = facts.call(install_torch, python=python, **release)
+    chosen = re.search(r"\btorch==([\d.]+)", " ".join(made.commands))
+    if version and chosen and chosen[1] != version:
+        raise Refused(f"torch {version} has no build for this machine: {made.summary}")
+    return made
+
+
+def _with_companions(commands: Sequence[str], wanted: dict[str, Requirement]) -> Iterator[str]:
+    """Yield the commands that install a build for the CPU, with everything of PyTorch that is named."""
+    named = " ".join(f"{name}{wanted[name].specifier}" for name in ("torch", *COMPANIONS) if name in wanted)
+    for command in commands:
+        yield re.sub(r"(?<= )torch$", named, command) if " install " in command else command
+
+
+def _cupy(name: str, facts: Facts, python: Python) -> Remedy:
+    from gpudoctor.remedies.cupy_install import install_cupy
+
+    if facts.get("gpu").name == "":
+        raise Refused("CuPy needs an NVIDIA GPU, and this machine has none: use NumPy instead")
+    major = cuda_major(name)
+    cupy = facts.get("cupy")
+    without_numpy = {"cupy": replace(cupy, numpy_version=None)} if cupy is not None else {}
+    made: Remedy = facts.call(install_cupy, python=python, cuda_major=major, **without_numpy)
+    return made
+
+
+def _possible(remedy: Remedy, facts: Facts) -> Remedy:
+    """Return the remedy as it is printed. Raises Refused: it has no commands, because nothing fits this machine."""
+    made: Remedy = facts.call(fitted, remedies=(remedy,))[0]
+    if not made.commands:
+        raise Refused(made.summary)
+    return made

@@ -1,0 +1,48 @@
+"""What a fix was asked for, kept for `--continue` after a step that a person did."""
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from gpudoctor.errors import UsageError
+from gpudoctor.files import created_without, read_bounded, write_whole
+from gpudoctor.trust import refuse_if_writable_by_others, refuse_links_of_others
+
+SCHEMA = "gpudoctor/fix-request/1"
+_MOST_BYTES = 1 << 16
+
+
+def remember(interpreter: str, names: tuple[str, ...]) -> None:
+    """Keep the ids that were asked for; none for the root cause, whatever that is by then."""
+    write_whole(_file(interpreter), json.dumps({"schema": SCHEMA, "names": names}), private=True)
+
+
+def remembered(interpreter: str) -> tuple[str, ...]:
+    """Return the ids that were asked for. Raises UsageError: there is nothing to go on with."""
+    try:
+        content = json.loads(read_bounded(_file(interpreter), _MOST_BYTES))
+        if content["schema"] == SCHEMA:
+            return tuple(map(str, content["names"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise UsageError("there is no fix to go on with: run gpudoctor fix")
+
+
+def forget(interpreter: str) -> None:
+    """Remove what was kept."""
+    with suppress(OSError):
+        _file(interpreter).unlink()
+
+
+def _file(interpreter: str) -> Path:
+    folder = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "gpudoctor", "fix")
+    refuse_links_of_others(folder)
+    try:
+        with created_without(0o077):
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot create {folder} ({error.strerror}): set XDG_STATE_HOME to another folder") from None
+    refuse_if_writable_by_others(str(folder))
+    return folder / f"{hashlib.sha256(os.path.abspath(interpreter).encode()).hexdigest()[:16]}.json"

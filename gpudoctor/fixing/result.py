@@ -1,0 +1,90 @@
+"""How a fix ended, for a person and as JSON."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_USAGE
+from gpudoctor.fixing.plan import Plan, Step
+from gpudoctor.model.record import record
+
+SCHEMA = "gpudoctor/fix/1"
+Status = Literal["planned", "fixed", "not-fixed", "undone", "refused"]
+_EXIT = {"planned": EXIT_HEALTHY, "fixed": EXIT_HEALTHY, "not-fixed": EXIT_FINDINGS, "undone": EXIT_FINDINGS}
+
+
+@record
+class FixResult:
+    """How it ended. before, after: ids of the findings. record: the folder by which it can be undone."""
+
+    plan: Plan
+    status: Status
+    why: str = ""
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    record: str | None = None
+
+    @property
+    def exit_status(self) -> int:
+        """Return the exit status of the command."""
+        return _EXIT.get(self.status, EXIT_USAGE)
+
+
+def render_json(result: FixResult) -> str:
+    """Return the result as JSON."""
+    content = {
+        "schema": SCHEMA,
+        "plan": [_step(result.plan, step) for step in result.plan.steps],
+        "status": result.status,
+        "why": result.why,
+        "before": result.before,
+        "after": result.after,
+        "record": result.record,
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _step(plan: Plan, step: Step) -> dict[str, Any]:
+    return {
+        "check": step.check,
+        "summary": step.remedy.summary,
+        "commands": step.remedy.commands,
+        "kind": step.kind,
+        "changes": [{"name": c.name, "from": c.before, "to": c.after} for c in plan.changes_of(step)],
+    }
+
+
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """Yield the plan for a person."""
+    for number, step in enumerate(plan.steps, 1):
+        yield f"{number}. {f'{step.check}: ' if step.check else ''}{step.remedy.summary}"
+        if step.kind != "environment":
+            yield f"   gpudoctor does not run this ({_NOT_RUN[step.kind]}):"
+        yield from (f"     {command}" for command in step.remedy.commands)
+        changes = [*plan.changes_of(step)] if plan.resolution is not None else []
+        width = max((len(change.name) for change in changes), default=0)
+        for change in changes:
+            before, after = change.before or "not installed", change.after or "removed"
+            text = f"{before} (reinstalled)" if before == after else f"{before} -> {after}"
+            yield f"       {change.name:{width}}  {text}"
+    if plan.later:
+        yield f"After that: gpudoctor fix --continue ({', '.join(plan.later)})"
+    elif any(step.kind == "system" for step in plan.steps):
+        yield "After that: gpudoctor fix --continue"
+
+
+_NOT_RUN = {"system": "it needs root, a restart, or your decision", "project": "it changes the project's lock file"}
+
+
+def ending(result: FixResult) -> Iterator[str]:
+    """Yield how it ended, for a person."""
+    if result.status == "planned":
+        yield "Nothing was changed."
+    elif result.status == "fixed" and result.record is None:
+        yield f"Nothing to do: {result.why}."
+    elif result.status == "undone":
+        yield f"Undone, because {result.why}. The environment is as before."
+    elif result.status == "fixed":
+        yield "Fixed and verified. To undo it: gpudoctor fix --undo"
+    else:
+        yield f"Not fixed: {result.why}." + (" To undo it: gpudoctor fix --undo" if result.record else "")

@@ -1,0 +1,137 @@
+"""One fix from its plan to its end: apply, verify, and what the check says afterwards."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from gpudoctor.containers.rebuild.interrupts import Interrupts
+from gpudoctor.errors import GpudoctorError
+from gpudoctor.fixing.environment import read_inventory
+from gpudoctor.fixing.installers import installer_of
+from gpudoctor.fixing.plan import Plan, Step, make_plan
+from gpudoctor.fixing.programs import Refused
+from gpudoctor.fixing.result import FixResult, Status
+from gpudoctor.fixing.transaction import Store, apply
+from gpudoctor.model import Report, Severity
+from gpudoctor.model.record import record
+
+Ask = Callable[[], Report]
+"""Runs the check: every fact is read again, by new processes."""
+
+
+@record
+class Fixer:
+    """What a fix is done with. interpreter: of the environment. say: takes one line on how far it is."""
+
+    interpreter: str
+    environ: Mapping[str, str]
+    ask: Ask
+    say: Callable[[str], None]
+
+    def plan(self, steps: Sequence[Step], report: Report) -> Plan:
+        """Return the plan for these steps.
+
+        Raises:
+            Refused: a change of this environment was interrupted and is to be undone first.
+        """
+        inventory = read_inventory(self.interpreter)
+        if not steps:
+            return Plan(steps=())
+        installer = installer_of(_tool(report), inventory, self.environ)
+        return make_plan(steps, inventory, installer)
+
+    def settle_interrupted(self) -> None:
+        """Undo a change that was interrupted. Raises GpudoctorError: something still differs."""
+        store = Store(read_inventory(self.interpreter).prefix)
+        if store.is_interrupted():
+            with store.locked(self.say):
+                _check_restored(store.settle())
+            self.say("An interrupted change of this environment was undone: it is as before")
+
+    def refuse_interrupted(self) -> None:
+        """Refuse to plan for an environment in which a change was interrupted. Raises Refused."""
+        if Store(read_inventory(self.interpreter).prefix).is_interrupted():
+            raise Refused("a change of this environment was interrupted: restore it first, with gpudoctor fix --undo")
+
+    def apply(self, plan: Plan, before: Report) -> FixResult:
+        """Carry out what the plan changes in the environment, and return how it ended.
+
+        Raises:
+            Refused: nothing was changed.
+            GpudoctorError: the environment could not be restored as a whole; the message names what differs.
+        """
+        assert plan.resolution is not None, "there is something to apply"
+        inventory = read_inventory(self.interpreter)
+        installer = installer_of(_tool(before), inventory, self.environ)
+        store, interrupts, reports = Store(inventory.prefix), Interrupts(), list[Report]()
+
+        def is_worse() -> str:
+            reports.append(self.ask())
+            new = sorted(_errors(reports[-1]) - {finding.check_id for finding in before.findings})
+            return f"the check finds something new: {', '.join(new)}" if new else ""
+
+        with interrupts.listening(), store.locked(self.say) as lock:
+            installer.lock = (lock,)
+            try:
+                with interrupts.allowed():
+                    why, left = apply(store, installer, plan.resolution, is_worse, self.say)
+            except BaseException:
+                _check_restored(store.settle())
+                raise
+        _check_restored(left)
+        after = reports[-1] if reports else None
+        fixed = [step.check for step in plan.steps]
+        found = FixResult(plan=plan, status="undone", why=why, before=ids(before, *fixed), after=ids(before, *fixed))
+        if why or after is None:
+            return found
+        still = [step.check for step in plan.steps if step.check in ids(after, step.check)]
+        status: Status = "not-fixed" if still else "fixed"
+        return replace(
+            found,
+            status=status,
+            why=f"{', '.join(still)} is still found" if still else "",
+            after=ids(after),
+            record=str(store.record),
+        )
+
+    def undo(self) -> str:
+        """Restore the environment as it was before the last change, and return its folder.
+
+        Raises:
+            Refused: there is nothing to undo, or it was changed since.
+            GpudoctorError: something still differs.
+        """
+        store = Store(read_inventory(self.interpreter).prefix)
+        with Interrupts().listening(), store.locked(self.say):
+            if store.pending.exists():
+                _check_restored(store.settle())
+            else:
+                _check_restored(store.undo())
+        return store.prefix
+
+
+def ids(report: Report, *more: str) -> tuple[str, ...]:
+    """Return the ids of what was found: warnings, errors, and advice of the checks that are named in addition."""
+    return tuple(
+        dict.fromkeys(f.check_id for f in report.findings if f.severity is not Severity.INFO or f.check_id in more)
+    )
+
+
+def _tool(report: Report) -> str | None:
+    """Return what installs wheels in the environment."""
+    return report.snapshot.python.installer if report.snapshot.python is not None else None
+
+
+def _errors(report: Report) -> set[str]:
+    return {finding.check_id for finding in report.findings if finding.severity is Severity.ERROR}
+
+
+def _check_restored(left: Sequence[str]) -> None:
+    if left:
+        shown = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
+        raise GpudoctorError(f"the environment was restored, but differs from before in: {shown}")
+
+
+def default_interpreter(named: str | None, running: str) -> str:
+    """Return the interpreter whose environment is changed, with its whole path, links not resolved."""
+    return os.path.abspath(named or running)

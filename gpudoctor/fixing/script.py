@@ -1,0 +1,45 @@
+"""The plan as a script that a person reads, and runs: for a POSIX shell, or for PowerShell on Windows."""
+
+from collections.abc import Iterator
+
+from gpudoctor.fixing.plan import Plan
+from gpudoctor.untrusted import clean
+
+_POSIX = (
+    "#!/bin/sh",
+    "# A fix planned by gpudoctor. It stops at the first error. It records nothing to undo it by.",
+    "set -eu",
+)
+_POWERSHELL = (
+    "# A fix planned by gpudoctor. It stops at the first error. It records nothing to undo it by.",
+    "$ErrorActionPreference = 'Stop'",
+)
+_STOP = "if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }"
+
+
+def script(plan: Plan, *, windows: bool) -> str:
+    """Return the script. What gpudoctor does not run itself is a comment in it."""
+    lines = [*(_POWERSHELL if windows else _POSIX), *_lines(plan, windows)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(plan: Plan, windows: bool) -> Iterator[str]:
+    for number, step in enumerate(plan.steps, 1):
+        yield ""
+        yield f"# {number}. {_comment(f'{step.check}: {step.remedy.summary}')}"
+        for change in plan.changes_of(step) if plan.resolution is not None else ():
+            yield f"#    {change.name}: {change.before or 'not installed'} -> {change.after or 'removed'}"
+        for command in step.remedy.commands:
+            if step.kind == "environment":
+                yield command
+                if windows:
+                    yield _STOP
+            else:
+                yield f"# by hand: {_comment(command)}"
+    if plan.later:
+        yield ""
+        yield f"# After that: gpudoctor fix --continue ({', '.join(plan.later)})"
+
+
+def _comment(text: str) -> str:
+    return clean(text, limit=None)

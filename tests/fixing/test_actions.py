@@ -1,0 +1,77 @@
+"""Commands of remedies as actions: what is understood, and what is left to a person."""
+
+import pytest
+
+from gpudoctor.fixing.actions import Action, actions_of, kind_of
+from gpudoctor.model import Remedy
+
+PYTHON = "/work/venv/bin/python"
+INDEX = ("--index-url", "https://download.pytorch.org/whl/cu130")
+
+
+def remedy(*commands: str, needs: tuple[str, ...] = ()) -> Remedy:
+    return Remedy(summary="Do it", commands=commands, needs=needs)
+
+
+@pytest.mark.parametrize(
+    ("command", "action"),
+    [
+        pytest.param(
+            f"{PYTHON} -m pip install {' '.join(INDEX)} torch==2.13.0+cu130",
+            Action(requirements=("torch==2.13.0+cu130",), index=INDEX),
+            id="pip",
+        ),
+        pytest.param(
+            f"uv pip install --python {PYTHON} --reinstall 'cupy-cuda13x[ctk]'",
+            Action(requirements=("cupy-cuda13x[ctk]",), forced=True),
+            id="uv",
+        ),
+        pytest.param(
+            f"{PYTHON} -m pip uninstall -y cupy cupy-cuda12x", Action(removes=("cupy", "cupy-cuda12x")), id="uninstall"
+        ),
+        pytest.param(
+            f"{PYTHON} -m pip install --no-deps --upgrade torchaudio==2.11.0",
+            Action(requirements=("torchaudio==2.11.0",), alone=True, upgrade=True),
+            id="options",
+        ),
+    ],
+)
+def test_what_is_understood(command: str, action: Action) -> None:
+    made = remedy(command, f'{PYTHON} -c "import torch"', "nvidia-smi")
+    assert actions_of(made, PYTHON) == (action,)
+    assert kind_of(made, PYTHON) == "environment"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("/other/bin/python -m pip install torch", id="another environment"),
+        pytest.param("pip install torch", id="whatever pip that is"),
+        pytest.param("uv pip install torch", id="whatever environment that is"),
+        pytest.param(f"{PYTHON} -m pip install --no-build-isolation flash-attn", id="it compiles"),
+        pytest.param(f"{PYTHON} -m pip install --index-url https://example.com/simple torch", id="an unknown index"),
+        pytest.param(f"{PYTHON} -m pip install --find-links https://data.pyg.org/whl/../x torch", id="above the index"),
+        pytest.param(f"{PYTHON} -m pip install --target /tmp torch", id="elsewhere"),
+        pytest.param(f"{PYTHON} -m pip install git+https://github.com/NVIDIA/apex.git", id="a repository"),
+        pytest.param(f"{PYTHON} -m pip install ./torch.whl", id="a file"),
+        pytest.param(f"{PYTHON} -m pip install", id="nothing"),
+        pytest.param(f"{PYTHON} -m pip uninstall -y -r list.txt", id="a list"),
+        pytest.param(f"{PYTHON} -m pip install 'torch; rm -rf ~'", id="more than one command"),
+        pytest.param("sudo apt-get install nvidia-driver-580", id="root"),
+        pytest.param("export LD_LIBRARY_PATH=", id="the shell"),
+        pytest.param(f"{PYTHON} -m pip install 'torch", id="an open quote"),
+    ],
+)
+def test_what_is_left_to_a_person(command: str) -> None:
+    made = remedy(f"{PYTHON} -m pip install numpy", command)
+    assert actions_of(made, PYTHON) == ()
+    assert kind_of(made, PYTHON) == "system"
+
+
+def test_what_needs_more_than_commands() -> None:
+    install = f"{PYTHON} -m pip install torch"
+    assert kind_of(remedy(install, needs=("reboot",)), PYTHON) == "system"
+    assert kind_of(remedy(f'{PYTHON} -c "import torch"'), PYTHON) == "system"  # it changes nothing
+    assert kind_of(remedy("uv add --index pytorch-cu130=https://download.pytorch.org/whl/cu130 torch"), PYTHON) == (
+        "project"
+    )

@@ -1,0 +1,106 @@
+"""Every kind of environment remedy in real environments: planned, applied, verified, undone, with pip and with uv."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.fixing.beds import ROOT, UV, Bed
+
+CPU = ("torch==2.13.0+cpu", "torchvision==0.28.0+cpu", "tiny")
+CUDA = ("torch==2.13.0+cu130", "tiny")
+TWINS = ("cupy-cuda12x", "cupy-cuda13x", "numpy==2.4.6")
+WITH_UV = pytest.mark.skipif(UV is None, reason="uv is not installed")
+
+
+def changes(result: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
+    return {c["name"]: (c["from"], c["to"]) for step in result["plan"] for c in step["changes"]}
+
+
+CASES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str | None, str | None]]]] = {
+    "torch-cpu-build": (CPU, {"torch": ("2.13.0+cpu", "2.13.0+cu130"), "torchvision": ("0.28.0+cpu", "0.28.0+cu130")}),
+    "cupy-multiple-packages": (
+        (*CUDA, *TWINS),
+        {"cupy-cuda12x": ("14.2.0", None), "cupy-cuda13x": ("14.2.0", "14.2.0"), "cuda-pathfinder": (None, "1.4")},
+    ),
+    "torchvision-mismatch": (
+        (*CUDA, "torchvision==0.28.0+cpu"),
+        {"torchvision": ("0.28.0+cpu", "0.28.0+cu130")},
+    ),
+    "torch-not-installed": (("numpy==2.4.6",), {"torch": (None, "2.14.1+cu130"), "tiny": (None, "1.0")}),
+    "cupy-missing": (
+        (*CUDA, "numpy==2.4.6"),
+        {"cupy-cuda13x": (None, "14.2.0"), "cuda-pathfinder": (None, "1.4")},
+    ),
+    "pynvml-deprecated": (
+        (*CUDA, "pynvml"),
+        {"pynvml": ("11.5.3", None), "nvidia-ml-py": (None, "13.580.82")},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "installer"),
+    [
+        *((check, "pip") for check in CASES if UV is None or check in ("torch-cpu-build", "cupy-multiple-packages")),
+        *(pytest.param(check, "uv", marks=WITH_UV) for check in CASES),
+    ],
+)
+def test_a_remedy_is_planned_applied_verified_and_undone(bed: Bed, check: str, installer: str) -> None:
+    packages, expected = CASES[check]
+    env = bed.environment(*packages, installer=installer)
+    before = env.state()
+
+    planned = env.fix(check, "--dry-run")
+    assert (planned["status"], planned["exit"], changes(planned)) == ("planned", 0, expected)
+    assert env.state() == before
+
+    done = env.fix(check, "--yes")
+    assert (done["status"], done["exit"], done["why"]) == ("fixed", 0, "")
+    assert (check in done["before"], check in done["after"]) == (True, False)
+    assert {name: env.versions().get(name) for name in expected} == {name: new for name, (_, new) in expected.items()}
+
+    assert env.gpudoctor("fix", "--undo").returncode == 0
+    assert env.state() == before
+    assert env.gpudoctor("fix", "--undo").returncode == 2  # once
+
+
+def test_several_fixes_are_one_transaction(bed: Bed) -> None:
+    env = bed.environment(*CPU, *TWINS)
+    done = env.fix("torch-cpu-build", "cupy-multiple-packages", "--yes")
+    assert done["status"] == "fixed"
+    assert [step["check"] for step in done["plan"]] == ["torch-cpu-build", "cupy-multiple-packages"]
+    assert {"torch": "2.13.0+cu130", "torchvision": "0.28.0+cu130"}.items() <= env.versions().items()
+    assert "cupy-cuda12x" not in env.versions()
+
+
+def test_without_a_finding_there_is_nothing_to_do(bed: Bed) -> None:
+    env = bed.environment(*CUDA)
+    before = env.state()
+    done = env.fix("torch-cpu-build", "--yes")
+    assert (done["status"], done["exit"], done["plan"]) == ("fixed", 0, [])
+    assert env.state() == before
+
+
+def test_a_dependant_that_would_break_is_named(bed: Bed) -> None:
+    env = bed.environment("torch==2.12.0+cu126", "tiny", "flash-attn==2.8.1")
+    before = env.state()
+    done = env.gpudoctor("install", "torch==2.13.0", "--yes")
+    assert done.returncode == 2
+    assert "flash-attn 2.8.1 needs torch<2.13, not 2.13.0+cu130" in done.stderr
+    assert env.state() == before
+
+
+def test_a_script_does_the_same_as_the_plan_in_the_documentation(bed: Bed) -> None:
+    env = bed.environment(*CPU)
+    example = (ROOT / "docs" / "fix.md").read_text(encoding="utf-8").partition("<!-- the fix example -->")[2]
+    command, *expected = example.split("```")[1].removeprefix("console\n$ gpudoctor ").splitlines()
+    assert env.gpudoctor(*command.split()).stdout.replace(env.python, "/work/venv/bin/python").splitlines() == expected
+    script = env.gpudoctor("fix", "--script").stdout
+    assert script.startswith("#!/bin/sh\n")
+    assert "# 1. torch-cpu-build: Install PyTorch 2.13.0 built with CUDA 13.0" in script
+    lines = [line for line in script.splitlines() if " -c " not in line]  # the wheels of this test cannot be imported
+    subprocess.run(["sh"], input="\n".join(lines), text=True, check=True, env=dict(bed.variables), capture_output=True)
+    assert env.versions()["torch"] == "2.13.0+cu130"
