@@ -32,7 +32,7 @@ def mig_misconfigured(
     """
     value = environment.get(VARIABLE)
     names = torch_runtime.device_names or ()
-    unusable = next(_unusable(symptoms, value, devices or (), names), None)
+    unusable = next(_unusable(symptoms, value, devices or (), names, no_device=torch_runtime.device_count == 0), None)
     if unusable is not None:
         yield unusable
         return
@@ -59,7 +59,7 @@ def _missing(symptoms: Symptoms) -> str:
 
 
 def _unusable(
-    symptoms: Symptoms, value: str | None, devices: tuple[Device, ...], names: tuple[str, ...]
+    symptoms: Symptoms, value: str | None, devices: tuple[Device, ...], names: tuple[str, ...], *, no_device: bool
 ) -> Iterator[Finding]:
     """Yield what programs report of MIG devices that they cannot use. names: what PyTorch calls the devices."""
     counted = first(of_kind(symptoms, "torch-too-many-devices"))
@@ -78,7 +78,7 @@ def _unusable(
     for said in of_kind(symptoms, "mig-uuid-as-number"):
         summary = f"A program reads {said.names.get('uuid', 'MIG-...')}, the UUID of a MIG device, as a number"
         yield Finding.error("MIG", summary, (said.fact,), _one_instance(devices))
-    missing = _missing(symptoms)
+    missing = _missing(symptoms) or ("torch_runtime.device_count" if no_device else "")
     if value and value.startswith("MIG-") and missing:
         summary = f"CUDA does not find the MIG device {value}"
         yield Finding.error("MIG", summary, (f"environment.{VARIABLE}", missing), _one_instance(devices))

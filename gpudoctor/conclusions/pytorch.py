@@ -12,7 +12,13 @@ NO_CUDA_VERSION = "torch-version-cuda-none"
 # Reasons why PyTorch finds no GPU with any build: a place without a GPU, or the driver.
 ELSEWHERE = (
     *("no-gpu-in-*", "nvidia-smi-no*", "kernel-module-*", "nouveau-told", "cuda-lost-after-suspend"),
-    *("guess-permissions", "guess-visible-devices*", "guess-ray-hides-gpu", "guess-container-not-host"),
+    *(
+        "guess-permissions",
+        "guess-visible-devices*",
+        "guess-ray-hides-gpu",
+        "guess-container-not-host",
+        "guess-no-nvidia-gpu",
+    ),
 )
 
 

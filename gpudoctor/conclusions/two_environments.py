@@ -71,7 +71,7 @@ def _elsewhere(where: str, facts: tuple[str, ...], module: str) -> TwoEnvironmen
 
 def _said(said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
     """Yield the evidence in people's words about two programs on the machine."""
-    for symptom in of_kind(said, "python-other-environment-told"):
+    for symptom in of_kind(said, "python-other-environment-*"):
         summary = f'A program runs under the Python of another environment: "{symptom.text[:120]}"'
         yield TwoEnvironments(summary=summary, facts=(symptom.fact,), launcher=True)
     for symptom in of_kind(said, "pip-of-another-python"):

@@ -111,6 +111,14 @@ def first_toolkit(capability: ComputeCapability) -> CudaVersion | None:
     return row.first_toolkit if row is not None else None
 
 
+def is_before_kepler(capability: ComputeCapability) -> bool:
+    """Return whether the device is Fermi or older, which CUDA 9.0 and newer do not support.
+
+    Source: "Unsupported Features", https://docs.nvidia.com/cuda/archive/9.0/cuda-toolkit-release-notes/
+    """
+    return capability < ComputeCapability(3, 0)
+
+
 def toolkit_span(capability: ComputeCapability) -> str:
     """Return for which toolkits a device is too new or too old, as a part of a sentence; "" if that is unknown."""
     last, first = last_toolkit(capability), first_toolkit(capability)

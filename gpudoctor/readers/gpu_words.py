@@ -51,6 +51,11 @@ _WORDS = {"three": 3, "four": 4, "six": 6, "eight": 8}
 _GLUED = regex(r"(?i)(?<![\w.])(\d{1,2})[x\u00d7*](?=[a-z\d])|(?<=\d0)s\b")  # "2x4090", "four 3090s"
 
 
+# "3090, 3080: wrong; 2080, Titan RTX: right"
+_NUMBER = r"(?:20[678]0|30[5-9]0|40[5-9]0|50[5-9]0)(?: ?Ti)?"
+_COMPARED = regex(rf"(?<![\w.]){_NUMBER}(?:,| and| or| vs\.?|/) ?(?:RTX )?(?:{_NUMBER}|Titan)\b(?!\.)")
+
+
 class Named(NamedTuple):
     """A GPU that a text names. name: the vendor's spelling. labelled: it follows "GPU:". number: how many."""
 
@@ -87,13 +92,13 @@ _FOLLOWS_ELSEWHERE = regex(
 def named_gpus(text: Text) -> Sequence[Named]:
     """Return the machine's GPUs that the text names; () if they are ambiguous.
 
-    A label ("GPU: ...") is trusted. Without one, all names must be of one product.
+    A label ("GPU: ...") is trusted. Without one, all names must be of one product, and none be compared.
     """
     found = list(_found(text.lines))[:MOST_NAMES]
     labelled = [gpu for gpu in found if gpu.labelled]
     chosen = labelled or found
     names = {gpu.name.lower() for gpu in chosen}
-    if len(names) == 1:
+    if len(names) == 1 and (labelled or not any(map(_COMPARED.search, text.lines))):
         return (chosen[0],) * max(gpu.number for gpu in chosen)
     return tuple({gpu.name: gpu for gpu in labelled}.values()) if labelled else ()
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from gpudoctor.data.capabilities import toolkit_span
+from gpudoctor.data.capabilities import is_before_kepler, toolkit_span
 from gpudoctor.data.cuda_libraries import cuda_major_of, library_stem
 from gpudoctor.data.packages import removed_from_cupy
 from gpudoctor.model import Cupy, CupyStatus, Fix, KnownGpu, Package, PackageVersion, Python, Remedy
@@ -67,7 +67,10 @@ def install_cupy_for_spacy(*, machine: Machine) -> tuple[Remedy | Fix, ...]:
 
 @fix
 def toolkit_for_gpu(*, gpu: KnownGpu) -> Remedy:
-    """Return how to get a toolkit whose NVRTC compiles for the GPU."""
+    """Return how to get a toolkit whose NVRTC compiles for the GPU, if one in the table does."""
+    if is_before_kepler(gpu.capability):
+        summary = f"No CUDA toolkit after 8.0 compiles for {gpu}: run on a newer GPU, or on the CPU with NumPy"
+        return Remedy(summary=summary, commands=("nvidia-smi --query-gpu=name,compute_cap --format=csv",))
     return Remedy(
         summary=f"Update the CUDA toolkit, or the container's image, to a version that compiles for {gpu}"
         f"{toolkit_span(gpu.capability)}, and install the CuPy for it",
