@@ -167,7 +167,9 @@ def test_another_process_takes_the_memory(bench: Bench) -> None:
 def test_torch_compile_without_a_compiler_is_refused(bench: Bench) -> None:
     failure = bench.measure(compile=True)["failure"]
     assert failure["kind"] == UNSUPPORTED
+    assert failure["detail"].startswith("BackendCompilerFailed: backend='inductor' raised: RuntimeError: ")
     assert not failure["poisons"]
+    assert bench.measure()["value"]["status"] == OK
 
 
 def test_rates_of_the_device(bench: Bench) -> None:

@@ -134,10 +134,13 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the type of an exception, and the first line of its message."""
-    lines = str(error).strip().splitlines()
-    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    return text[:MAXIMUM_CHARACTERS]
+    """Return the type of an exception, and the first line of its message; the second too if the first announces it.
+
+    "backend='inductor' raised:" says nothing without the line below it.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = " ".join(lines[:2] if lines and lines[0].endswith(":") else lines[:1])
+    return (f"{type(error).__name__}: {text}" if text else type(error).__name__)[:MAXIMUM_CHARACTERS]
 
 
 def _traceback(error: BaseException) -> str:

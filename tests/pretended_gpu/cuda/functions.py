@@ -118,7 +118,8 @@ class _Functions:
     def exchangeDevice(self, index: int) -> int:  # noqa: N802
         return CONTEXT.use(index) if index >= 0 else -1
 
-    maybeExchangeDevice = exchangeDevice  # noqa: N815
+    def maybeExchangeDevice(self, index: int) -> int:  # noqa: N802
+        return self.exchangeDevice(index)
 
     def canDeviceAccessPeer(self, _device: int, _peer: int) -> bool:  # noqa: N802
         return False
@@ -198,7 +199,7 @@ def add_functions(extension: Any) -> None:
     extension._has_cuda = extension._has_cudnn = True
     extension._CudaStreamBase, extension._CudaEventBase = StreamBase, EventBase
     extension._CudaDeviceProperties = SimpleNamespace
-    extension._CUDAGraph = extension._graph_pool_handle = object
+    extension._CUDAGraph = extension._graph_pool_handle = extension._cuda_CUDAAllocator_AllocatorState = object
     extension._cudart = SimpleNamespace(cudaMemGetInfo=_memory_info)
     major, minor, patch = CUDNN_VERSION
     extension._cudnn = SimpleNamespace(

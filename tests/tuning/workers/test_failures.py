@@ -143,3 +143,19 @@ def test_causes_that_go_in_a_circle_come_to_an_end() -> None:
     first, second = ValueError("first"), ValueError("second")
     first.__cause__, second.__cause__ = second, first
     assert failure_of(first).kind == WORKLOAD
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        pytest.param(
+            "backend='inductor' raised:\nTritonMissing: no Triton\nmore",
+            "backend='inductor' raised: TritonMissing: no Triton",
+            id="announced",
+        ),
+        pytest.param("first\nsecond", "first", id="a line that says it"),
+        pytest.param("announced:", "announced:", id="nothing follows"),
+    ],
+)
+def test_one_line_says_what_failed(message: str, line: str) -> None:
+    assert failure_of(ValueError(message)).detail == f"ValueError: {line}"
