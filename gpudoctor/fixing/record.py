@@ -56,7 +56,8 @@ def scope_of(prefix: str, folders: Sequence[str], paths: Iterable[str]) -> Scope
             continue
         home = next((folder for folder in inside if relative.startswith(folder + os.sep)), None)
         if home is None:
-            roots[relative] = None
+            if not os.path.isdir(real) or os.path.islink(real):  # of a folder that others use too only its files
+                roots[relative] = None
             continue
         top = os.path.join(home, os.path.relpath(relative, home).split(os.sep)[0])
         roots[top] = None

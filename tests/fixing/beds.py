@@ -35,20 +35,21 @@ class Bed:
         """Make a virtual environment with these packages, without whatever they need."""
         path = self.folder / name
         if installer == "uv":
-            self._run("uv", "venv", "--quiet", "--python", sys.executable, str(path))
+            self.run("uv", "venv", "--quiet", "--python", sys.executable, str(path))
             made = Env(self, path)
             if packages:
-                self._run("uv", "pip", "install", "--quiet", "--no-deps", "--python", made.python, *packages)
+                self.run("uv", "pip", "install", "--quiet", "--no-deps", "--python", made.python, *packages)
             return made
-        self._run(sys.executable, "-m", "venv", "--without-pip", str(path))
+        self.run(sys.executable, "-m", "venv", "--without-pip", str(path))
         made = Env(self, path)
         for part in self.pip.iterdir():
             shutil.copytree(part, made.packages / part.name)
         if packages:
-            self._run(made.python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", *packages)
+            self.run(made.python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", *packages)
         return made
 
-    def _run(self, *command: str) -> None:
+    def run(self, *command: str) -> None:
+        """Run a command on this machine. It succeeds."""
         done = subprocess.run(command, env=dict(self.variables), capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
