@@ -25,6 +25,8 @@ __all__ = ["LoadedProfile", "check", "load_profile", "take_snapshot", "tune"]
 COMPARISON_SHARE = 0.08
 """Of the budget, for comparing the numbers of one precision with the reference."""
 
+MAXIMUM_TUNING_BYTES = 64 * 2**20
+
 notebook.enable()
 
 
@@ -97,6 +99,8 @@ def tune(
     max_batch: int | None = None,
     effective_batch: int | None = None,
     exhaustive: bool = False,
+    compare: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     profile: str | os.PathLike[str] | None = None,
     variables: Mapping[str, str] | None = None,
     python: str | os.PathLike[str] | None = None,
@@ -114,6 +118,8 @@ def tune(
     min_batch, max_batch: no batch is smaller or larger.
     effective_batch: samples between two steps of the optimiser, by gradient accumulation.
     exhaustive: measure every precision at every power of two that fits.
+    compare: an earlier tuning (JSON): the result says what changed since.
+    resume: file (JSON) that is kept up to date after each measurement; if it exists, its search continues.
     profile: file for the env profile, written if the run ends with a recommendation and was not interrupted.
     variables: your own variables for the profile, such as {"GPU_BATCH_SIZE": "{batch_size}"}.
     python: interpreter to measure with; None: this one.
@@ -126,8 +132,9 @@ def tune(
     """
     from gpudoctor.files import check_writable
     from gpudoctor.profiles.from_tuning import check_assignments
-    from gpudoctor.tuning import tuner
+    from gpudoctor.tuning import comparison, tuner
     from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
+    from gpudoctor.tuning.tuning_run import Request
 
     if not (budget > 0 and 0 < memory_fraction <= 1):
         raise UsageError(
@@ -145,15 +152,23 @@ def tune(
         Target(workload=workload, mode=mode, device=device, memory_fraction=memory_fraction),
         timeouts=Timeouts(comparison=budget * COMPARISON_SHARE, budget=math.inf if exhaustive else budget),
     )
-    request = tuner.Request(
+    earlier = None if compare is None else _read_tuning(Path(compare))
+    kept = None if resume is None else Path(resume)
+    if kept is not None:
+        check_writable(kept)
+    request = Request(
         precisions=tuple(precisions),
         budget_seconds=budget,
         largest_batch=largest,
         smallest_batch=min_batch,
         effective_batch=effective_batch,
         exhaustive=exhaustive,
+        before=_read_tuning(kept) if kept is not None and kept.exists() else None,
     )
-    tuning = tuner.tune(executor, request, say)
+    tuning = tuner.tune(executor, request, say, lambda known: _keep(known, kept))
+    if earlier is not None:
+        tuning = replace(tuning, comparison=tuple(comparison.compare(earlier, tuning)))
+    _keep(tuning, kept)
     return tuning if profile is None else _with_profile(tuning, Path(profile), assignments)
 
 
@@ -167,6 +182,28 @@ def _this_machine(
 ) -> LocalHost:
     interpreter = None if python is None else os.fspath(python)
     return LocalHost(replace(setting(interpreter, timeout, fast=fast, images=images), profile=profile))
+
+
+def _read_tuning(path: Path) -> Tuning:
+    """Return the tuning in a file. Raises UsageError: it cannot be read, or is not one."""
+    from gpudoctor.files import read_bounded
+    from gpudoctor.tuning.saved import parse_tuning
+
+    try:
+        return parse_tuning(read_bounded(path, MAXIMUM_TUNING_BYTES), str(path))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _keep(tuning: Tuning, path: Path | None) -> None:
+    """Write what is known of a tuning to the file, if there is one, for another run to continue."""
+    from gpudoctor.files import write_whole
+    from gpudoctor.reporters import tuning_json
+
+    if path is not None:
+        write_whole(path, tuning_json.render(tuning))
 
 
 def _with_profile(tuning: Tuning, path: Path, assignments: tuple[str, ...]) -> Tuning:

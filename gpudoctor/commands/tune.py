@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 @click.option("--max-batch", type=click.IntRange(min=1), help="Largest batch size to measure.")
 @click.option("--effective-batch", type=click.IntRange(min=1), help="Samples per optimiser step, by accumulation.")
 @click.option("--exhaustive", is_flag=True, help="Measure every precision at every power of two that fits.")
+@click.option("--compare", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Show what changed since an earlier tuning, written with --format json.")  # fmt: skip
+@click.option("--resume", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Keep each measurement in this file. If it exists, continue its search.")  # fmt: skip
 @click.option("--profile", default=FILE_NAME, show_default=True, metavar="FILE", help="Write the env profile here.")
 @click.option("--set", "assignments", multiple=True, metavar="NAME={FIELD}",
               help="Add this variable to the profile, such as GPU_BATCH_SIZE={batch_size}; repeatable.")  # fmt: skip

@@ -227,6 +227,7 @@ class Recommendation:
     peak_memory_bytes: int | None = None
     baseline: Annotated[RunnerUp | None, Fact("what it is compared with: fp32 at its best batch size")] = None
     accumulation_steps: Annotated[int | None, Fact("batches between two steps of the optimiser")] = None
+    near_best_batch_size: Annotated[int | None, Fact("smallest measured with 95 % of the throughput")] = None
     confidence: Annotated[str, Fact('"high", "medium" or "low": from the spread and number of the timed steps')] = ""
     runners_up: tuple[RunnerUp, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -267,6 +268,7 @@ class Tuning:
     bandwidth: Bandwidth | None = None
     transfers: tuple[Transfer, ...] = ()
     loading: tuple[Loading, ...] = ()
+    comparison: Annotated[tuple[str, ...], Fact("what changed since an earlier tuning, in sentences")] = ()
     profile: Annotated[str | None, Fact("path of the profile written")] = None
     budget_needed_seconds: Annotated[
         float | None, Fact("with which the search would probably end by itself; None if it did", "seconds")

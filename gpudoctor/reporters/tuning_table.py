@@ -28,6 +28,7 @@ def render(tuning: Tuning, *, color: bool, width: int, encoding: str | None = "u
         _precisions(tuning, color, width),
         _switches(tuning, width),
         _listed("data", tuning_words.transfers(tuning), width),
+        _listed("compared with the earlier tuning", list(map(clean, tuning.comparison)), width),
         _profile(tuning, width),
         _warnings(tuning, color, width),
         _headline(tuning, color, width),
@@ -46,7 +47,8 @@ def _headline(tuning: Tuning, color: bool, width: int) -> list[str]:
         f"memory: {tuning_words.memory(tuning)}",
         f"switch on: {switches}" if switches else "switches: the defaults",
     )
-    return [*lines, *_items((*map(clean, advice.why), *facts), width)]
+    further = filter(None, (tuning_words.convergence(tuning),))
+    return [*lines, *_items((*map(clean, advice.why), *facts, *further), width)]
 
 
 def _items(sentences: Iterable[str], width: int) -> list[str]:

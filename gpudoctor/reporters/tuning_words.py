@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import (
+    COMPLEX_PRECISIONS,
     NUMERICS,
     OK,
     OUT_OF_MEMORY,
@@ -63,6 +64,17 @@ def memory(tuning: Tuning) -> str:
         peak += f", {gibibytes(headroom)} of {gibibytes(limit)} GiB left free ({percent(headroom / limit)}%)"
     largest = "unknown" if advice.max_batch_size is None else f"{advice.max_batch_size:,}"
     return f"{peak}; the largest safe batch is {largest}"
+
+
+def convergence(tuning: Tuning) -> str:
+    """Return what throughput does not say: how a batch size changes training. Empty for inference."""
+    advice = tuning.recommendation
+    if advice is None or tuning.workload.mode == "inference" or advice.precision in COMPLEX_PRECISIONS:
+        return ""
+    near = advice.near_best_batch_size
+    smaller = f"batch {near:,} reaches 95% of this speed; " if near and near < advice.batch_size else ""
+    rule = "scale the learning rate with the batch (linearly for SGD, by the square root for Adam)"
+    return f"convergence: {smaller}throughput is not time to accuracy. With another batch size, {rule}"
 
 
 def settings(given: Settings) -> list[str]:

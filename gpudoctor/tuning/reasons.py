@@ -18,6 +18,9 @@ WORTH_IT = 0.02
 ERRORS_APART = 2.0
 """A less safe precision must gain the share, and this many standard errors of the comparison."""
 
+NEAR_BEST = 0.05
+"""A batch size that is slower by less may be the better one for training: smaller batches take more optimiser steps."""
+
 GIB = 2**30
 
 
@@ -70,6 +73,12 @@ def why_this_size(chosen: Measurement, measured: Sequence[Measurement], limits: 
     if gain > MOST_TOLERANCE and gain > ERRORS_APART * error_of(fastest, chosen):
         return f"{faster}, but the step times of all batch sizes together do not confirm it."
     return f"Batch size {fastest.batch_size} is {_not_worth(gain, fastest, chosen)} a larger batch."
+
+
+def near_best(chosen: Measurement, measured: Iterable[Measurement]) -> int:
+    """Return the smallest batch size that reaches nearly the throughput of the chosen one."""
+    fast = (m.batch_size for m in measured if rate(m) >= (1 - NEAR_BEST) * rate(chosen))
+    return min((*fast, chosen.batch_size))
 
 
 def accumulation(chosen: Measurement, limits: Limits) -> int | None:

@@ -377,13 +377,17 @@ def search(
 
 
 def exhaustive(
-    executor: Executor, precision: str, limits: Limits, observe: Callable[[Measurement], None]
+    executor: Executor,
+    precision: str,
+    limits: Limits,
+    observe: Callable[[Measurement], None],
+    before: tuple[Measurement, ...] = (),
 ) -> SearchResult:
     """Return the same after measuring every power of two that fits, and the largest batch that does.
 
     Memory runs out once at most, if the estimate does not foresee it; the deadline does not count.
     """
-    return search(executor, precision, replace(limits, deadline=math.inf), observe, EXHAUSTIVE)
+    return search(executor, precision, replace(limits, deadline=math.inf), observe, EXHAUSTIVE, before)
 
 
 def result_of(precision: str, measurements: tuple[Measurement, ...], limits: Limits) -> SearchResult:

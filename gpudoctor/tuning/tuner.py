@@ -6,9 +6,8 @@ What is known so far is in a TuningRun, so that an interruption or the end of th
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-from gpudoctor.model.record import record
+from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import (
     BUDGET,
     NUMERICS,
@@ -16,16 +15,15 @@ from gpudoctor.model.tuning import (
     SIGNAL,
     UNSUPPORTED,
     Measurement,
+    Numerics,
     Recommendation,
     Settings,
-    SettingTrial,
-    TunedDevice,
-    TunedWorkload,
     Tuning,
 )
 from gpudoctor.tuning.executor import BUDGET_ENDED, Executor
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import EFFORT, Limits, SearchResult, exhaustive, result_of, search
+from gpudoctor.tuning.saved import differences
+from gpudoctor.tuning.search import EFFORT, Limits, exhaustive, result_of, search
 from gpudoctor.tuning.settings import (
     candidates,
     choose_transfer,
@@ -34,6 +32,7 @@ from gpudoctor.tuning.settings import (
     improve,
     trial_like,
 )
+from gpudoctor.tuning.tuning_run import Request, TuningRun
 
 LIKELY_FASTEST_FIRST = ("bf16", "fp16", "tf32", "fp32", "complex64", "complex128")
 """So that a small budget is spent on what is likely to win. On the CPU that is fp32: few have arithmetic for bf16."""
@@ -51,91 +50,12 @@ SWITCH_SHARE = 0.9
 """Of the budget: after it no switch is tried any longer; transfers and loading get what is left."""
 
 
-@record
-class Request:
-    """What is asked for.
-
-    precisions: to try; empty for all that the device supports itself.
-    budget_seconds: after which nothing new is started.
-    largest_batch: samples of the data set, or what the user allows; None for no limit.
-    smallest_batch: that the user allows; None for any.
-    effective_batch: samples between two steps of the optimiser; None for any.
-    exhaustive: measure every power of two that fits in every precision, whatever the budget.
-    """
-
-    precisions: tuple[str, ...] = ()
-    budget_seconds: float = 60.0
-    largest_batch: int | None = None
-    smallest_batch: int | None = None
-    effective_batch: int | None = None
-    exhaustive: bool = False
-
-
-class TuningRun:
-    """A run on an executor, and what is known of it so far. say: gets the progress and the time left."""
-
-    def __init__(self, executor: Executor, request: Request, say: Callable[[str], None]) -> None:
-        self.executor, self.request, self._say = executor, request, say
-        self.start = executor.now()
-        self.known = Tuning(
-            device=TunedDevice(kind=""), workload=TunedWorkload(name=""), elapsed_seconds=0.0, measurements=()
-        )
-        self.results: dict[str, SearchResult] = {}
-        self.seconds: dict[str, float] = {}
-        """What the comparison and the search of each precision took."""
-        self.limits = Limits()
-
-    def say(self, text: str) -> None:
-        """Report the progress, after the seconds that are left of the budget."""
-        left = max(self.request.budget_seconds - (self.executor.now() - self.start), 0.0)
-        self._say(text if self.request.exhaustive else f"{left:.0f} s left: {text}")
-
-    def learn(self, **fields: Any) -> None:
-        """Take in what is known now, by the fields of Tuning."""
-        self.known = replace(self.known, **fields)
-
-    def add(self, measurement: Measurement) -> None:
-        """Take in a measurement, and report it."""
-        if measurement.detail == BUDGET_ENDED:
-            return
-        errors = {verdict.precision: verdict.relative_error for verdict in self.known.numerics}
-        measured = replace(measurement, relative_error=errors.get(measurement.precision))
-        self.learn(measurements=(*self.known.measurements, measured))
-        throughput = measurement.throughput
-        result = measurement.status if throughput is None else f"{throughput:,.0f} {measurement.unit}"
-        self.say(f"{measurement.precision}, batch {measurement.batch_size:,}: {result}")
-        if measurement.traceback:
-            self._say(measurement.traceback)
-
-    def add_switch(self, switch: SettingTrial) -> None:
-        """Take in a switch that was tried, and report it."""
-        self.learn(switches=(*self.known.switches, switch))
-        self.say(f"{switch.name}: {switch.why}")
-
-    def leave_out(self, precision: str, status: str, why: str) -> None:
-        """Take in that a precision is not tried at any batch size."""
-        unit = self.known.workload.unit
-        self.add(Measurement(precision=precision, batch_size=0, status=status, detail=why, unit=unit))
-
-    def recommend_from_measurements(self) -> Recommendation | None:
-        """Choose from everything that was measured, also if a search could not end."""
-        measured = self.known.measurements
-        precisions = dict.fromkeys(m.precision for m in measured if m.batch_size)
-        plain = measured[0].settings if measured else None
-        by_precision = {
-            name: tuple(m for m in measured if m.precision == name and m.settings == plain) for name in precisions
-        }
-        results = [
-            replace(
-                result_of(name, found, self.limits), cut_short=name not in self.results or self.results[name].cut_short
-            )
-            for name, found in by_precision.items()
-        ]
-        self.learn(recommendation=recommend(None, results, self.known.numerics, self.limits))
-        return self.known.recommendation
-
-
-def tune(executor: Executor, request: Request, say: Callable[[str], None] = lambda _: None) -> Tuning:
+def tune(
+    executor: Executor,
+    request: Request,
+    say: Callable[[str], None] = lambda _: None,
+    keep: Callable[[Tuning], None] = lambda _: None,
+) -> Tuning:
     """Return what was measured and is recommended. An interruption (Ctrl-C) ends the run early; what is known is kept.
 
     Raises:
@@ -143,7 +63,7 @@ def tune(executor: Executor, request: Request, say: Callable[[str], None] = lamb
         UsageError: there is no such device or workload.
         GpudoctorError: the library that the workload needs cannot be used.
     """
-    run = TuningRun(executor, request, say)
+    run = TuningRun(executor, request, say, keep)
     try:
         _run(run)
     except KeyboardInterrupt:
@@ -161,6 +81,7 @@ def _run(run: TuningRun) -> None:
     run.learn(device=executor.describe())
     precisions = _precisions(run)
     run.learn(workload=executor.describe_workload(precisions[0] if precisions else ""))
+    _continue(run)
     start_seconds = executor.now() - run.start  # another worker takes as long
     least, most = TRIAL_SECONDS
     run.limits = Limits(
@@ -189,6 +110,23 @@ def _run(run: TuningRun) -> None:
     if executor.now() + start_seconds < run.start + budget and run.known.recommendation is not None:
         _advise(run, run.known.recommendation)
     _list_missing(run, precisions)
+
+
+def _continue(run: TuningRun) -> None:
+    """Take over what an interrupted tuning of the same thing has measured.
+
+    Raises:
+        UsageError: it is a tuning of something else.
+    """
+    before = run.request.before
+    if before is None:
+        return
+    other = next(differences(before, run.known), None)
+    if other is not None:
+        raise UsageError(f"--resume: the file is from another tuning: {other}")
+    measured = tuple(m for m in before.measurements if m.batch_size and m.settings == Settings())
+    run.learn(measurements=measured, numerics=before.numerics)
+    run.say(f"Continuing after {len(measured)} measurements")
 
 
 def _list_missing(run: TuningRun, precisions: list[str]) -> None:
@@ -236,20 +174,32 @@ def _search(run: TuningRun, precision: str, seconds: float) -> None:
     """Compare the numbers of one precision with the reference, then find its best batch size, all in `seconds`."""
     executor, request = run.executor, run.request
     deadline = executor.now() + seconds
-    run.say(f"{precision}: measuring the numerical error")
-    compared = executor.compare(precision)
+    compared = _compare(run, precision)
     if isinstance(compared, Measurement):
         run.add(replace(compared, unit=run.known.workload.unit))
         return
-    run.learn(numerics=(*run.known.numerics, compared))
     if not compared.passed:
         run.leave_out(precision, NUMERICS, compared.reason)
         return
     find = exhaustive if request.exhaustive else search
     enough = max(deadline, executor.now() + LEAST_SHARE * request.budget_seconds)
-    run.results[precision] = found = find(executor, precision, replace(run.limits, deadline=enough), run.add)
+    before = tuple(m for m in run.known.measurements if m.precision == precision)
+    limits = replace(run.limits, deadline=enough)
+    run.results[precision] = found = find(executor, precision, limits, run.add, before=before)
     if not found.cut_short:
         run.learn(ceilings=(*run.known.ceilings, executor.ceiling(precision)))
+
+
+def _compare(run: TuningRun, precision: str) -> Numerics | Measurement:
+    """Return how far the precision is from the reference, as an earlier part of the run found it or as it is now."""
+    known = next((verdict for verdict in run.known.numerics if verdict.precision == precision), None)
+    if known is not None:
+        return known
+    run.say(f"{precision}: measuring the numerical error")
+    compared = run.executor.compare(precision)
+    if isinstance(compared, Numerics):
+        run.learn(numerics=(*run.known.numerics, compared))
+    return compared
 
 
 def _recommend(run: TuningRun, deadline: float) -> None:

@@ -61,6 +61,9 @@ recommended: bf16, batch 192: 5,203 images/s, 3.2x fp32
     safe batch is 288
   switch on: channels_last, cudnn.benchmark,
     PYTORCH_ALLOC_CONF=expandable_segments:True
+  convergence: throughput is not time to accuracy. With another batch size,
+    scale the learning rate with the batch (linearly for SGD, by the square root
+    for Adam)
 """  # noqa: RUF001 - the en dash of what is not measured
     )
 
@@ -87,6 +90,23 @@ def test_an_interrupted_run_says_so_and_shows_what_it_has() -> None:
     assert lines[-1] == "no recommendation: the run ended early, too little was measured"
     assert "warning  the run was interrupted: only what was measured is ranked" in lines
     assert "fp32        4    8.45        473.4       1.3       –        –  ok" in lines  # noqa: RUF001
+
+
+def test_the_smallest_batch_that_is_nearly_as_fast_is_named() -> None:
+    assert tunings.CPU.recommendation is not None
+    advice = replace(tunings.CPU.recommendation, near_best_batch_size=1)
+    text = table(replace(tunings.CPU, recommendation=advice), 200)
+    assert "convergence: batch 1 reaches 95% of this speed; throughput is not time to accuracy." in text
+    same = replace(advice, near_best_batch_size=advice.batch_size)
+    assert "convergence: throughput is not time" in table(replace(tunings.CPU, recommendation=same), 200)
+    inference = replace(tunings.CPU, workload=replace(tunings.CPU.workload, mode="inference"))
+    assert "convergence" not in table(inference, 200)
+
+
+def test_a_comparison_stands_before_the_recommendation() -> None:
+    text = table(replace(tunings.CPU, comparison=("fp32 at batch 8: 3.0% slower than before",)), 200)
+    place = text.index("compared with the earlier tuning\n  fp32 at batch 8: 3.0% slower than before\n")
+    assert place < text.index("recommended: ")
 
 
 def test_nothing_fits() -> None:

@@ -71,7 +71,8 @@ from gpudoctor.model.tuning import (
 )
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.gates import Compared, judge
-from gpudoctor.tuning.tuner import Request, tune
+from gpudoctor.tuning.tuner import tune
+from gpudoctor.tuning.tuning_run import Request
 from gpudoctor.tuning.workers.describing import cuda_precisions
 from tests.tuning import simulated_device
 from tests.tuning.simulated_device import GIB, PrecisionTraits, Scenario, SimulatedDevice

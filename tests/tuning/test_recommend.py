@@ -16,7 +16,7 @@ from gpudoctor.model.tuning import (
     Trial,
 )
 from gpudoctor.tuning.executor import Effort
-from gpudoctor.tuning.reasons import why_this_size
+from gpudoctor.tuning.reasons import near_best, why_this_size
 from gpudoctor.tuning.recommend import recommend
 from gpudoctor.tuning.search import Limits, SearchResult
 from tests.tuning.simulated_device import GIB, SimulatedDevice, draw
@@ -387,6 +387,12 @@ def test_why_a_much_faster_batch_was_not_chosen(faster: dict[str, Any], limits: 
     chosen = steady("fp32", 100.0, 2)
     measured = [chosen, replace(steady("fp32", 187.4, 3), **faster)]
     assert why_this_size(chosen, measured, limits) == f"Batch size 3 is 87.4% faster, but {reason}"
+
+
+def test_the_smallest_batch_within_five_percent_of_the_best() -> None:
+    curve = [steady("fp32", rate, size) for size, rate in ((2, 900.0), (4, 950.0), (8, 960.0), (16, 1000.0))]
+    assert near_best(curve[-1], curve) == 4
+    assert near_best(curve[-1], curve[-1:]) == 16
 
 
 @pytest.mark.parametrize(("other", "again"), [(900.0, True), (899.0, False)])

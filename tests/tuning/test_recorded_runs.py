@@ -33,7 +33,8 @@ from gpudoctor.model.tuning import (
 )
 from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
 from gpudoctor.tuning.recommend import SAFEST_FIRST
-from gpudoctor.tuning.tuner import Request, tune
+from gpudoctor.tuning.tuner import tune
+from gpudoctor.tuning.tuning_run import Request
 from tests.tuning.simulated_device import (
     GIB,
     HELD_OUT,

@@ -9,7 +9,8 @@ import pytest
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.tuning import NUMERICS, OK, UNSUPPORTED, Loading, Measurement, Numerics, Transfer, Trial, Tuning
 from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
-from gpudoctor.tuning.tuner import Request, tune
+from gpudoctor.tuning.tuner import tune
+from gpudoctor.tuning.tuning_run import Request
 from tests.tuning.simulated_device import TUNED_ON, SimulatedDevice, draw
 
 

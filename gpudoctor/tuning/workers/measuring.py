@@ -179,6 +179,8 @@ def time_trial(step: Callable[[], object], device: Device, effort: Effort) -> Ti
             last = [warmup.pop(), *timed_one_by_one(step, 1, extended, device.synchronize)]
             return Timed(warmup, last, before, device.conditions())
         slow = timed_one_by_one(step, LEAST_STEPS, extended, device.synchronize)
+        if time.perf_counter() < deadline:  # only the last step of the warm-up was slow
+            slow += timed_one_by_one(step, effort.steps - LEAST_STEPS, deadline, device.synchronize)
         return Timed(warmup, slow, before, device.conditions())
     wanted = max(effort.steps, _times(warmup[-1], TIMED_SECONDS))
     affordable = max(int(left / warmup[-1]), 1) if warmup[-1] else wanted
