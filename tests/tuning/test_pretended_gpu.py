@@ -17,7 +17,8 @@ from gpudoctor.profiles.export import export
 from gpudoctor.profiles.from_tuning import profile_of
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
-from gpudoctor.tuning.tuner import Request, tune
+from gpudoctor.tuning.tuner import tune
+from gpudoctor.tuning.tuning_run import Request
 from tests.conftest import Install
 from tests.environments import python_of
 from tests.pretended_gpu import MIB, Fault, Gpu, Machine, pretend, take_memory
