@@ -1,9 +1,10 @@
 """Fixes for GPUs that are missing, faulty, hot, busy or used by others, or that wait for their fabric."""
 
+import re
 from collections.abc import Sequence
 
 from gpudoctor.data.distributions import distribution_of
-from gpudoctor.model import Driver, Fix, Place, Remedy, System
+from gpudoctor.model import Driver, Fix, Gpu, Place, Remedy, System
 from gpudoctor.remedies.fixes import fix
 
 
@@ -57,9 +58,11 @@ def cool_or_power_gpu(*, reasons: str = "", nvml_index: int | None = None) -> Re
 
 
 @fix
-def start_fabric_manager(*, place: Place, driver: Driver, system: System) -> Fix:
+def start_fabric_manager(*, place: Place, driver: Driver, system: System, gpu: Gpu) -> Fix:
     """Return how to start the fabric manager, and to install the driver's version of it unless that is installed."""
     version = driver.version
+    if gpu.name is not None and re.search(r"\bGB[23]00\b", gpu.name):
+        return Fix("start-fabric-of-rack")
     missing = driver.fabric_manager in (None, "not-installed") or driver.has_other_fabric_manager
     if place.in_container or not missing or version is None:
         return Fix("start-installed-fabric-manager")

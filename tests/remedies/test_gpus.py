@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Driver, DriverVersion, Fix, Place, System
+from gpudoctor.model import Device, Driver, DriverVersion, Fix, Place, System
 from tests.remedies.made import made, made_one
 
 START = ("sudo systemctl enable --now nvidia-fabricmanager", "nvidia-smi -q | grep -A 2 Fabric")
@@ -127,3 +127,9 @@ def test_what_is_installed_before_the_start(driver: Driver | None, distribution:
 def test_a_container_cannot_start_it() -> None:
     remedy = made_one(Fix("start-fabric-manager"), driver=MISSING, system=System(container="docker"))
     assert (remedy.commands, remedy.needs) == (START, ("root", "restart"))
+
+
+@pytest.mark.parametrize(("name", "rack"), [("NVIDIA GB200", True), ("NVIDIA GB300", True), ("NVIDIA B200", False)])
+def test_the_fabric_of_a_rack_is_managed_on_its_switches(name: str, rack: bool) -> None:
+    remedy = made_one(Fix("start-fabric-manager"), driver=MISSING, devices=(Device(name=name),))
+    assert ("switch trays" in remedy.summary, "sudo reboot" in remedy.commands) == (rack, rack)

@@ -1,4 +1,4 @@
-"""GB10, CUDA 13.2, NVLink across nodes, the GPU operator, JetPack 7: each in two wordings, and what is near it."""
+"""GB10, FP4 kernels, nvidia_uvm, CUDA 13.2, NVLink across nodes, the GPU operator, JetPack 7: each in two wordings, and what is near it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from tests.own_checks import own_checks
 
 SPARK = "NVIDIA GB10, CUDA 13.0\n"
 MNNVL = "MNNVL (cliqueSize 8) is available but not working on this system."
+CLUSTER = "destination state space as .shared::cluster"
+NO_DEVICE = "does not support the deployment configuration since kernel does not support current device"
+LOCKUP = "BUG: soft lockup - CPU#7 stuck for 26s! [UVM GPU1 BH:2345]"
+STALL = "INFO: rcu_preempt self-detected stall on CPU"
+HANGS = "gpu-hardware-xid-ecc"
 NO_KERNEL, OPERATOR = "torch-no-kernel-for-device", "nvidia-container-toolkit-missing"
 
 
@@ -32,6 +37,13 @@ def first_cause(text: str) -> Finding | None:
         (SPARK + "example 87a: Got cutlass error: Error Internal at: 420", NO_KERNEL, "probably"),
         ("Instruction 'tcgen05.ld' not supported on .target 'sm_120'", NO_KERNEL, "only data-center GPUs"),
         ("Instruction 'wgmma.fence' not supported on .target 'sm_121a'", NO_KERNEL, "only data-center GPUs"),
+        ("Feature '.tile::scatter4' not supported on .target 'sm_121a'", NO_KERNEL, "FP4 kernels"),
+        (f"Feature '.tile::gather4 with {CLUSTER}' not supported on .target 'sm_120a'", NO_KERNEL, "FP4 kernels"),
+        (f"Mxfp4 MoE backend 'TRITON' {NO_DEVICE} cuda.", NO_KERNEL, "FP4 kernels"),
+        (f"NvFp4 MoE backend 'FLASHINFER_CUTLASS' {NO_DEVICE}.", NO_KERNEL, "FP4 kernels"),
+        # nvidia_uvm
+        (f"watchdog: {LOCKUP}\nRIP: 0010:uvm_spin_loop+0x2a/0xa0 [nvidia_uvm]", HANGS, "in uvm_spin_loop,"),
+        (f"rcu: {STALL}\npc : uvm_push_end.part.0+0x10/0x20 [nvidia_uvm]", HANGS, "in uvm_push_end,"),
         # CUDA 13.2, cuBLAS 13.5
         ("llama.cpp, compiled with CUDA 13.2, prints garbage on an RTX 5060 Ti", "torch-wrong-results", "13.2"),
         ("gibberish from every IQ3_S GGUF since nvcc 13.2, Q4_K is fine", "torch-wrong-results", "13.2"),
@@ -75,6 +87,10 @@ def test_the_cause(text: str, check: str, words: str) -> None:
     [
         pytest.param(SPARK + "This kernel supports sm120 and sm121.", id="a kernel for both"),
         pytest.param("Instruction 'tcgen05.mma' compiled for .target 'sm_100a'", id="a data-center GPU"),
+        pytest.param("Feature '.tile::scatter4' compiled for .target 'sm_100a'", id="scatter where it is supported"),
+        pytest.param(f"Mxfp4 MoE backend 'MARLIN' {NO_DEVICE[:42]}", id="a backend that lacks something else"),
+        pytest.param(f"{LOCKUP}\nModules linked in: nvidia_uvm\nRIP: 0010:x+0x1/0x2 [xfs]", id="another module hangs"),
+        pytest.param("RIP: 0010:uvm_spin_loop+0x2a/0xa0 [nvidia_uvm]", id="nothing hangs"),
         pytest.param("llama.cpp compiled with CUDA 13.2 answers well on my RTX 5090", id="right answers"),
         pytest.param("llama.cpp compiled with CUDA 13.3 prints garbage", id="the fixed compiler"),
         pytest.param("cublas 13.5 works on my RTX 5090", id="a cuBLAS that works"),
@@ -90,5 +106,5 @@ def test_the_cause(text: str, check: str, words: str) -> None:
 def test_what_is_near_it(text: str) -> None:
     found = first_cause(text)
     assert found is None or found.check_id not in (
-        NO_KERNEL, "torch-wrong-results", "cuda-libs-conflict", "cuda-no-device", "nccl-p2p-problem", OPERATOR
+        NO_KERNEL, HANGS, "torch-wrong-results", "cuda-libs-conflict", "cuda-no-device", "nccl-p2p-problem", OPERATOR
     )  # fmt: skip
