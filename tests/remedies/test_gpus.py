@@ -131,5 +131,5 @@ def test_a_container_cannot_start_it() -> None:
 
 @pytest.mark.parametrize(("name", "rack"), [("NVIDIA GB200", True), ("NVIDIA GB300", True), ("NVIDIA B200", False)])
 def test_the_fabric_of_a_rack_is_managed_on_its_switches(name: str, rack: bool) -> None:
-    remedy = made_one(Fix("start-fabric-manager"), driver=MISSING, devices=(Device(name=name),))
+    remedy = made_one(Fix("start-fabric-manager"), driver=MISSING, devices=(Device(nvml_index=0, name=name),))
     assert ("switch trays" in remedy.summary, "sudo reboot" in remedy.commands) == (rack, rack)

@@ -1,4 +1,4 @@
-"""GB10, FP4 kernels, nvidia_uvm, CUDA 13.2, NVLink across nodes, the GPU operator, JetPack 7: each in two wordings, and what is near it."""
+"""GB10, FP4, UVM, CUDA 13.2, NVLink across nodes, the GPU operator, JetPack 7: two wordings each, and near misses."""
 
 from __future__ import annotations
 
