@@ -92,7 +92,9 @@ def _without(
 
 def _kinds_without_driver(container: Container) -> tuple[str, ...]:
     """Return the symptoms of a container without the GPU, depending on how it was started."""
-    if container.gpus_requested is False or container.engine == "kubernetes":
+    if container.gpus_requested is False:
+        return "@container-without-driver", "cuda-insufficient-driver"
+    if container.engine == "kubernetes":
         return ("@container-without-driver",)
     return ONLY_WITHOUT_GPU if container.engine or container.image_cuda_version is not None else ()
 

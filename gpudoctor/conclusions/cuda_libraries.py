@@ -54,7 +54,7 @@ def _missing(torch_runtime: TorchRuntime, cupy_runtime: CupyRuntime, symptoms: S
 
     A library that PyTorch, CuPy or bitsandbytes misses is a problem of that package.
     """
-    if of_kind(symptoms, "bitsandbytes*", "bnb-*"):
+    if of_kind(symptoms, "bitsandbytes*", "bnb-*", "guess-cuda-wheel-on-amd"):
         return None
     own = " ".join(text for _, text in (*torch_runtime.texts, *cupy_runtime.texts))
     for symptom in of_kind(symptoms, "@cuda-library-named"):

@@ -35,8 +35,9 @@ def cupy_mismatch(
     if symbol is not None or cupy_status.works or cupy.platform == "rocm":
         return CupyMismatches(by_message=symbol)
     nvcc = toolkit.nvcc_version
+    there = (nvcc, "toolkit.nvcc_version") if nvcc is not None else _stated_cuda(symptoms)
     built = torch.cuda_version
-    by_message = [_library_of_another_toolkit(nvcc, symptoms)]
+    by_message = [_library_of_another_toolkit(*there, symptoms)]
     if not cupy.cuda_major:
         by_message = [_driver_said(driver, nvcc, symptoms), *by_message, _named_for_another_toolkit(nvcc, symptoms)]
         by_message.append(_doubted(cupy_runtime, built, symptoms))
@@ -75,13 +76,23 @@ def _driver_said(driver: Driver, nvcc: CudaVersion | None, symptoms: Symptoms) -
     return None
 
 
-def _library_of_another_toolkit(nvcc: CudaVersion | None, symptoms: Symptoms) -> CupyMismatch | None:
+def _stated_cuda(symptoms: Symptoms) -> tuple[CudaVersion | None, str]:
+    """Return the CUDA version that a report says is installed if it is not that of the CuPy it names, and the fact."""
+    named = named_distribution(symptoms)
+    stated = {(s.names["major"], s.names.get("minor", "0")): s.fact for s in of_kind(symptoms, "cupy-toolkit-told")}
+    if named is None or len(stated) != 1:
+        return None, ""
+    (major, minor), fact = stated.popitem()
+    return (None, "") if int(major) == named[2] else (CudaVersion(int(major), int(minor)), fact)
+
+
+def _library_of_another_toolkit(nvcc: CudaVersion | None, fact: str, symptoms: Symptoms) -> CupyMismatch | None:
     """Return the mismatch if the library that CuPy misses belongs to another CUDA version than the toolkit here."""
     for symptom in of_kind(symptoms, *MISSING)[:1]:
         library = symptom.names["library"]
         if nvcc is not None and is_for(library, nvcc) is False:
             names = {"library": library, "nvcc": str(nvcc)}
-            return CupyMismatch(kind="library", names=names, facts=(symptom.fact, "toolkit.nvcc_version"))
+            return CupyMismatch(kind="library", names=names, facts=(symptom.fact, fact))
     return None
 
 

@@ -19,6 +19,7 @@ ELSEWHERE = (
         "guess-container-not-host",
         "guess-no-nvidia-gpu",
     ),
+    *("guess-container", "guess-compose-without-gpu", "guess-two-builds", "guess-pod-asks-for-none"),
 )
 
 
@@ -54,7 +55,11 @@ def pytorch(
     if read.available is not False or _another_reason(read, torch_runtime, driver, devices, environment):
         return read
     silent = bool(of_kind(said, "torch-gpu-wanted", *(("torch-on-cpu",) if gpu.name else ())))
-    if silent and not (place.about_container or of_kind(said, *ELSEWHERE)) and _default_has_no_cuda(read, system):
+    if (
+        silent
+        and not (place.about_container or of_kind(said, *ELSEWHERE))
+        and _default_has_no_cuda(read, system, place)
+    ):
         return _probably_cpu(read, "torch_runtime.available", "it finds no CUDA without an error message")
     listed = python.package("torch")
     if place.is_windows and cuda_intent.program and listed is not None and not listed[1].local:
@@ -79,9 +84,9 @@ def _another_reason(
     return hidden or bool(runtime.device_count) or any(gpu.mig_enabled for gpu in devices or ())
 
 
-def _default_has_no_cuda(read: Pytorch, system: System) -> bool:
+def _default_has_no_cuda(read: Pytorch, system: System, place: Place) -> bool:
     """Return whether the default PyTorch build here has no CUDA; conda's solver chooses CPU builds silently."""
-    if read.conda_build:
+    if read.conda_build or (place.is_tegra and read.version is not None and not read.version.local):
         return True
     os = system.os
     return os in (None, "windows") if read.version is None else not read.version.local and os == "windows"

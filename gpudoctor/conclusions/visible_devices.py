@@ -22,7 +22,7 @@ def visible_devices(
     """Return the devices that each variable leaves visible, and whether programs find devices."""
     value = environment.get(NVIDIA) if environment is not None else None
     unavailable = torch_runtime.available is False
-    no_device = bool(with_code(symptoms, "cuda-100"))
+    no_device = bool(with_code(symptoms, "cuda-100") or of_kind(symptoms, "ollama-no-gpus"))
     elsewhere = _seen_elsewhere(torch_runtime, symptoms)
     return VisibleDevices(
         known=environment is not None,

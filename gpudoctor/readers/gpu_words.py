@@ -75,6 +75,7 @@ _BEFORE = regex(
     r"(?i)(?:\b(?:on|with|using|have|has|use|own|got|running|bought|upgraded to|machine:|i'm on|for)\s+"
     r"(?:an?|my|the|one|two|four|eight|\d ?x?|2x|4x|8x)?\s*(?:new |single |brand new |used |old |cheap )?"
     r"(?:nvidia |an? )?"
+    r"|\b(?:my|our)\s+(?:nvidia )?"
     r"|\b(?:laptop|desktop|machine|server|pc|card|gpu|graphics card|gpus?)\s*(?:is|=|:|\(|with|are)\s*"
     r"(?:an?\s+)?|\b[2-8] ?x ?|\b\d ?x? ?GPUs?:? |\band (?:an? )?|[,;(|/+]\s*|^\s*(?:[-*•]\s*)?|\bCUDA:\d \()$"
 )

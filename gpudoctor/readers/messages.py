@@ -18,6 +18,7 @@ _LISTS_OF_WORDS = {"architectures"}
 
 UNKNOWN = "unknown-error"
 WORDS = "asks-"
+HARMLESS = "harmless"  # the role of messages that a working machine prints too
 _TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,80}(?:Error|Exception|Exit)(?:: .{1,2000})?$")
 
@@ -25,6 +26,10 @@ _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,80}(?:Error|Exceptio
 def read(text: Text) -> Facts:
     """Return the symptoms in `text` and the facts that follow from them."""
     found = recognise(text.flat, source=text.name)
+    harmless = [row for row, _ in found if row.role == HARMLESS]
+    if harmless:
+        flat = functools.reduce(lambda rest, row: row.expression().sub(" ", rest), harmless, text.flat)
+        found = recognise(flat, source=text.name)
     messages = [item for item in found if not item.row.id.startswith(WORDS)]  # people's words do not explain an error
     unknown = _unknown_error(text, messages)
     return {

@@ -28,7 +28,8 @@ class FailureMessage:
     answers: findings for which the message is enough: {"check", "severity", "summary", "subject", "certain", "fixes"};
         a fix is {"fix": name, ...arguments}. See gpudoctor/symptoms/answers.py.
     gives: "section.field" → value, a fact that follows from the message; "{name}" is one of its names.
-    role: "failure"; "works" if the message shows that a program uses the GPU; "context" if it shows neither.
+    role: "failure"; "works" if the message shows that a program uses the GPU; "context" if it shows neither; "harmless"
+        if it is removed from a report before anything else is searched.
     tried: regular expression for commands that, by the message, were already run or cannot be run.
     guess: a finding as in `answers`, made if nothing else decides: people's words are not a message.
     near: expressions that must occur in any order, at most `within` characters apart.
