@@ -24,11 +24,19 @@ class NoMemory(Exception):
 
 
 @dataclass(eq=False)
+class Segment:
+    """Memory that came from the device in one piece. blocks: in the order of their addresses."""
+
+    size: int
+    blocks: list[Block] = field(default_factory=list)
+
+
+@dataclass(eq=False)
 class Block:
     """A piece of a segment."""
 
     size: int
-    segment: list[Block]
+    segment: Segment
     is_used: bool = False
 
 
@@ -66,7 +74,7 @@ class Allocator:
 
     def __post_init__(self) -> None:
         self.limit = self.total
-        self._segments: list[list[Block]] = []
+        self._segments: list[Segment] = []
         self._lock = threading.RLock()
         names = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
         self._expandable = any("expandable_segments:true" in os.environ.get(name, "").lower() for name in names)
@@ -91,22 +99,20 @@ class Allocator:
         with self._lock:
             block.is_used = False
             self.allocated.add(-block.size)
-            segment = block.segment
-            position = segment.index(block)
+            blocks = block.segment.blocks
+            position = blocks.index(block)
             for other in (position + 1, position - 1):
-                if 0 <= other < len(segment) and not segment[other].is_used:
-                    block.size += segment[other].size
-                    del segment[other]
-                    position = segment.index(block)
+                if 0 <= other < len(blocks) and not blocks[other].is_used:
+                    block.size += blocks[other].size
+                    del blocks[other]
             if self._expandable:
-                self._segments.remove(segment)
+                self._segments.remove(block.segment)
 
     def empty_cache(self) -> None:
         """Give the segments of which nothing is used back to the device."""
         with self._lock:
-            unused = [segment for segment in self._segments if not any(block.is_used for block in segment)]
-            self._segments = [segment for segment in self._segments if segment not in unused]
-            kept = self._mapped() if self._expandable else sum(block.size for s in self._segments for block in s)
+            self._segments = [segment for segment in self._segments if any(block.is_used for block in segment.blocks)]
+            kept = self._mapped() if self._expandable else sum(segment.size for segment in self._segments)
             self._reserve(kept - self.reserved.current)
 
     def reset_peaks(self) -> None:
@@ -128,8 +134,8 @@ class Allocator:
         free = (
             block
             for segment in self._segments
-            if (sum(piece.size for piece in segment) == SMALL_SEGMENT) == (size <= SMALL)
-            for block in segment
+            if (segment.size == SMALL_SEGMENT) == (size <= SMALL)
+            for block in segment.blocks
             if not block.is_used and block.size >= size
         )
         return min(free, key=lambda block: block.size, default=None)
@@ -145,16 +151,17 @@ class Allocator:
         if self.reserved.current + needed > self.limit or needed > self.free_bytes():
             return None
         self._reserve(needed)
-        segment: list[Block] = []
-        segment.append(Block(length, segment))
+        segment = Segment(length)
+        segment.blocks.append(Block(length, segment))
         self._segments.append(segment)
-        return segment[0]
+        return segment.blocks[0]
 
     def _use(self, block: Block, size: int) -> None:
         rest = block.size - size
         if rest >= UNIT if size <= SMALL else rest > SMALL:
             block.size = size
-            block.segment.insert(block.segment.index(block) + 1, Block(rest, block.segment))
+            blocks = block.segment.blocks
+            blocks.insert(blocks.index(block) + 1, Block(rest, block.segment))
         block.is_used = True
         self.allocated.add(block.size)
 

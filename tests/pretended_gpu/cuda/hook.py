@@ -22,18 +22,18 @@ def _add_functions(extension: Any) -> None:
     add_functions(extension)
 
 
-def _add_tensors(torch: Any) -> None:
-    from . import accelerator, functions, tensors
+def _add_devices(torch: Any) -> None:
+    from . import accelerator, functions, operators
 
     accelerator.install(torch)
-    tensors.install(torch)
+    operators.install(torch)
     functions.finish(torch)
 
 
 _AFTER: dict[str, Callable[[Any], None]] = {
     "torch.version": _answer_as_cuda_build,
     "torch._C": _add_functions,
-    "torch": _add_tensors,
+    "torch": _add_devices,
 }
 
 
