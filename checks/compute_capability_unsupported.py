@@ -53,7 +53,7 @@ def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch
     yield Finding.of(
         Severity.WARNING if asked and not runs else Severity.INFO,
         device.label,
-        f"{device.label} has compute capability {number}, {_last(builds, newest)}{_limits(number)}",
+        f"{device.label} has compute capability {number}: {_last(builds, newest)}{_limits(number)}",
         facts,
         _advice(builds, runs),
         details={
@@ -67,8 +67,8 @@ def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch
 
 def _last(builds: list[TorchBuild], newest: str) -> str:
     if not builds:
-        return "for which no known build of PyTorch has code"
-    return f"for which PyTorch {builds[-1].version} ({_variants(builds)}) was the last with code: {newest} has none"
+        return "no known PyTorch build supports it"
+    return f"PyTorch {builds[-1].version} ({_variants(builds)}) is the last that supports it, {newest} does not"
 
 
 def _variants(builds: list[TorchBuild]) -> str:

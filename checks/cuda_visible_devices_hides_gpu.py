@@ -61,7 +61,7 @@ def _hidden(choice: DeviceChoice, devices: VisibleDevices, gpu: Gpu, *, is_repor
         # The number of devices is often not in a report. With driver and GPU in order, a device that is not there
         # is what leaves none; the first device is there wherever one is.
         if devices.misses and choice.count is None and choice.visible[0] != "0":
-            return _all_hidden(choice, f"{choice.visible[0]} names no device that CUDA finds")
+            return _all_hidden(choice, f"CUDA finds no device {choice.visible[0]}")
         return None
     if choice.visible:
         return _some_hidden(choice) if choice.after or choice.reason != "ends the list" else None

@@ -90,6 +90,6 @@ def _by_state(driver: Driver, devices: Sequence[Device], waiting: list[int]) -> 
         return ""
     device = devices[waiting[0]]
     return (
-        f"{len(waiting)} of {len(devices)} GPUs have not joined the NVLink fabric: "
+        f"{len(waiting)} of {len(devices)} GPUs {'has' if len(waiting) == 1 else 'have'} not joined the NVLink fabric: "
         f"the state of {device.name or f'device {device.nvml_index}'} is {device.fabric_state}"
     )

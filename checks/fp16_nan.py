@@ -57,7 +57,7 @@ def _said(nan: Symptom, half: HalfPrecision, gpus: tuple[KnownGpu, ...]) -> Find
     certain = half.certain or bool(device)
     because = " in fp16" if half.certain else ", probably because of fp16"
     if device:
-        because = f" on {device}, whose fp16 convolutions are known for it"
+        because = f" on {device}, a known problem of its fp16 convolutions"
     also = (symptom.fact for symptom in (half.named, half.in_use) if symptom is not None)
     in_range = (
         *((Fix("use-bf16"),) if all(bf16_support(gpu.capability) == "native" for gpu in gpus) else ()),

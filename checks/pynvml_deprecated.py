@@ -30,7 +30,7 @@ def pynvml_deprecated(python: Python = Python(), symptoms: Symptoms = None) -> I
         return
     said = of_kind(pasted(symptoms), "pynvml-deprecated", "pynvml-attribute-missing")[:1]
     for symptom in said:
-        yield _finding(f"The module of {name} is not that of nvidia-ml-py: {symptom.text}", name, symptom.fact)
+        yield _finding(f"The module {name} is not from nvidia-ml-py: {symptom.text}", name, symptom.fact)
     others = answers(pasted(symptoms), "pynvml-deprecated")
     yield from others
     if said or others:

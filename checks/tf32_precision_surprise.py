@@ -18,7 +18,8 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRunti
     """Float32 products run in TF32, although the program did not ask for it.
 
     Why: results differ from those of a CPU or an older GPU in the fourth digit, because TF32 rounds the factors to 10
-    bits. PyTorch 1.7 to 1.11 use it by default from compute capability 8.0 on. Later, an environment variable can.
+    bits. PyTorch 1.7 to 1.11 use it by default on compute capability 8.0 and newer. Later releases use it if a setting
+    says so.
     Exception: if somebody set a variable, this is advice. Convolutions use TF32 by default in every release. That is
     reported only if a report says that results differ, and mentions TF32 or what it compares with.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
@@ -32,7 +33,8 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRunti
     reported = tf32.differing if tf32.said and tf32.default_of is None else None
     if tf32.default_of is not None:
         severity = Severity.INFO if tf32.differing is None else Severity.WARNING
-        summary = f"PyTorch {tf32.default_of} runs float32 products in TF32 by default, from compute capability 8.0 on"
+        where = "on compute capability 8.0 and newer"
+        summary = f"PyTorch {tf32.default_of} runs float32 products in TF32 by default {where}"
         facts = (tf32.default_fact,)
         yield Finding.of(
             severity, f"torch {tf32.default_of}", summary, facts, Fix("switch-tf32-off"), Fix("forbid-tf32")

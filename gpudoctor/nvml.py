@@ -45,7 +45,7 @@ def open_nvml(module_path: str | None = None) -> tuple[Gate | None, str]:
     except Exception as error:
         return None, f"the module pynvml of nvidia-ml-py cannot be imported: {error}"
     if not hasattr(module, "nvmlInit") or not hasattr(module, "NVMLError"):
-        return None, "the module pynvml is not that of nvidia-ml-py"
+        return None, "the module pynvml is not from nvidia-ml-py"
     gate = Gate(module, library)
     answer = gate.ask("nvmlInit")
     return (None, f"NVML does not start: {answer['text']}") if "error" in answer else (gate, "")

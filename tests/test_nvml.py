@@ -30,11 +30,11 @@ WHOLE = Nvml(devices=(RTX_4090,))
             Broken(), None, "False the NVIDIA driver's library libnvidia-ml.so.1 cannot be loaded", id="library"
         ),
         pytest.param(WHOLE, "raise OSError('no')", "the module pynvml of nvidia-ml-py cannot be imported", id="module"),
-        pytest.param(WHOLE, "x = 1", "False the module pynvml is not that of nvidia-ml-py", id="another module"),
+        pytest.param(WHOLE, "x = 1", "False the module pynvml is not from nvidia-ml-py", id="another module"),
         pytest.param(
             WHOLE,
             "nvmlInit = 1",
-            "False the module pynvml is not that of nvidia-ml-py",
+            "False the module pynvml is not from nvidia-ml-py",
             id="another module with a start",
         ),
         pytest.param(

@@ -51,7 +51,7 @@ def _old_windows(symptoms: Symptoms) -> tuple[str, str]:
     for symptom in of_kind(symptoms, "windows-build"):
         build = symptom.names.get("build", "")
         if build.isdecimal() and int(build) < MIN_BUILD:
-            return f"Windows of build {build}", symptom.fact
+            return f"Windows build {build}", symptom.fact
     for symptom in of_kind(symptoms, "windows-10-release"):
         release = symptom.names.get("release", "").upper()
         if release in OLD_RELEASES:

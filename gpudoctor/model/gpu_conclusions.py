@@ -285,11 +285,11 @@ class Shortage:
         elif self.total is not None:
             yield f"the device has {shown_bytes(self.total)}"
         if self.mine is not None:
-            yield f"the job holds {shown_bytes(self.mine)}"
+            yield f"the job uses {shown_bytes(self.mine)}"
         if self.cause == "fragmented" and self.reserved:
             yield f"{shown_bytes(self.reserved)} are reserved but unallocated"
         if self.cause == "others" and self.others:
-            yield f"other processes hold {shown_bytes(self.others)}"
+            yield f"other processes use {shown_bytes(self.others)}"
 
 
 def shown_bytes(size: int) -> str:

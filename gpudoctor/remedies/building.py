@@ -109,7 +109,7 @@ def use_toolkit(*, cuda: CudaVersion | None, toolkit: Toolkit, python: Python, s
     if environment.conda_prefix:
         return Fix("install-conda-toolkit-of-version" if cuda else "install-conda-toolkit", which=of, cuda=cuda)
     return Remedy(
-        summary=f"Also install the toolkit of {of} and set CUDA_HOME to it",
+        summary=f"Install the toolkit for {of} as well, and set CUDA_HOME to it",
         commands=tuple(_install(cuda, environment.windows, python, system)),
         needs=("root",),
         reference=ARCHIVE,
@@ -150,7 +150,7 @@ def torch_for_toolkit(*, machine: Machine, nvcc: CudaVersion) -> tuple[Remedy, .
     remedy: Remedy = machine.call(install_torch, cuda=cuda)
     if not remedy.commands:
         return ()
-    summary = f"Install a PyTorch for the installed toolkit (CUDA {nvcc}): {remedy.summary}"
+    summary = f"Match PyTorch to the installed toolkit (CUDA {nvcc}): {remedy.summary}"
     return (replace(remedy, summary=summary),)
 
 

@@ -160,12 +160,12 @@ def install_cuda_library(*, name: str, python: Python, system: System, pytorch: 
 @fix
 def reinstall_cuda_wheel(*, wheel: str, certain: bool, python: Python) -> Remedy:
     """Return how to reinstall a CUDA library wheel. certain: whether its CUDA major version is PyTorch's."""
-    note = "" if certain else " (cu11 in its name for a package built for CUDA 11, and so on)"
+    note = "" if certain else " (with cu11 in its name for a package built for CUDA 11)"
     return install_packages(
         python=python,
         requirements=("--upgrade", wheel),
         force=True,
-        summary=f"If it still fails, install {wheel} again{note}: an old one of another package may hide it. "
-        "pip check names the version that PyTorch asks for",
+        summary=f"If it still fails, reinstall {wheel}{note}: an older copy from another package may hide it. "
+        "pip check names the version that PyTorch needs",
         verify="import torch; print(torch.__version__, torch.cuda.is_available())",
     )

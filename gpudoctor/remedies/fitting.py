@@ -101,7 +101,7 @@ def _named(remedy: Remedy, container: Container, podman: bool) -> Remedy:
         else:
             first = next(n for n, command in enumerate(remedy.commands) if re.search(rf"\b{word}\b", command))
             commands = (*remedy.commands[:first], row["show"], *remedy.commands[first:])
-            remedy = replace(remedy, commands=commands, summary=f"{remedy.summary}; {row['say']}")
+            remedy = replace(remedy, commands=commands, summary=f"{remedy.summary.rstrip('.')}. {row['say']}")
     if podman:
         remedy = replace(
             remedy, commands=tuple(re.sub(r"^docker (?!comp|cont)", "podman ", c) for c in remedy.commands)

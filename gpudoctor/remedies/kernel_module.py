@@ -86,7 +86,7 @@ def reload_uvm(
     *, place: Place, driver: Driver, devices: Devices = None, symptoms: tuple[Symptom, ...] | None = None
 ) -> tuple[Fix, ...]:
     """Return how to load the kernel module nvidia_uvm again and restore its device nodes."""
-    restart = Fix("reboot", summary="Reboot, if that does not help")
+    restart = Fix("reboot", summary="If that does not help, reboot")
     if place.in_wsl or place.is_windows:
         return (restart,)
     if place.in_container:

@@ -60,12 +60,12 @@ def configure_allocator(*, shortage: Shortage, torch: Torch | None, system: Syst
         name = "PYTORCH_HIP_ALLOC_CONF"
     value, more = "expandable_segments:True", ""
     if not release:
-        more = ". Before PyTorch 2.1, use max_split_size_mb:128. From 2.9 on, PYTORCH_ALLOC_CONF works too"
+        more = ". Before PyTorch 2.1, use max_split_size_mb:128. PyTorch 2.9 and newer also read PYTORCH_ALLOC_CONF"
     elif release < FIRST_RELEASE_WITH_SEGMENTS:
         value, more = "max_split_size_mb:128", ", because expandable_segments:True needs PyTorch 2.1"
     if system.os == "windows":
         value, more = "max_split_size_mb:128", ", because expandable_segments:True works on Linux only"
-    summary = f"Against fragmentation set {name}={value} before the program starts{more}"
+    summary = f"To reduce fragmentation, set {name}={value} before the program starts{more}"
     return (Fix("set-variable", name=name, value=value, summary=summary),)
 
 

@@ -70,9 +70,11 @@ def _from_index(request: TorchRequest, variant: str, environment: Environment) -
     there = _listed_variants(request) or (*cuda_variants(release), *rocm_variants(release))
     vendor = variant.rstrip("0123456789.")
     same = [name for name in there if name != variant and name.startswith(vendor)]
-    also = f"; {', '.join(same)} {'has' if len(same) == 1 else 'have'} it too" if same else ""
+    also = (
+        f"; {', '.join(f'whl/{name}' for name in same)} also {'has' if len(same) == 1 else 'have'} it" if same else ""
+    )
     return Remedy(
-        summary=f"Install PyTorch {version.public} from the index of {variant}, which has it{also}",
+        summary=f"Install PyTorch {version.public} from the index whl/{variant}{also}",
         commands=_commands(version, variant, environment),
         reference=PREVIOUS,
     )

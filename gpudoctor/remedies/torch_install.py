@@ -181,7 +181,7 @@ def _install_with_conda(
     install = ["--channel", "conda-forge", "pytorch-gpu", f"cuda-version={major}", *of_conda]
     commands += [environment.conda("install", install), environment.run(VERIFY)]
     return Remedy(
-        summary=f"Install conda-forge's PyTorch built with CUDA {major}, which {_can_run(machine)}",
+        summary=f"Install conda-forge's PyTorch built with CUDA {major}, which {_fits(machine)}",
         commands=tuple(commands),
         reference=CONDA_FORGE,
     )
@@ -189,7 +189,7 @@ def _install_with_conda(
 
 def _summary(choice: Choice, machine: Machine, environment: Environment, torch: Pytorch | Torch | None) -> str:
     build = choice.build
-    text = f"Install PyTorch {choice.version} built with CUDA {build.cuda}, which {_can_run(machine)}"
+    text = f"Install PyTorch {choice.version} built with CUDA {build.cuda}, which {_fits(machine)}"
     if torch is not None and torch.version is not None and torch.version.minor_release != build.release:
         known = any(release.release == torch.version.minor_release for release in torch_releases())
         text += f"; {torch.version} " + ("has no build that fits" if known else "is not in gpudoctor's table")
@@ -198,9 +198,9 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
         older = choose_for_older_driver(choice, machine)
         if older is not None:
             pinned = f"torch=={older.version}+{older.variant}"
-            text += f". With {minimum_driver(older.cuda)} or newer, install {pinned} from the index whl/{older.variant}"
+            text += f". With driver {minimum_driver(older.cuda)} or newer, {pinned} works (index whl/{older.variant})"
     if not machine.capabilities:
-        text += f". It has machine code for {', '.join(build.architectures)}: compare the GPU's compute capability"
+        text += f". Check the GPU's compute capability: the build supports {', '.join(build.architectures)}"
     if environment.project:
         text += (
             f". {environment.project} add writes it and its index into pyproject.toml, so that a later sync keeps it"
@@ -210,7 +210,7 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
     return text
 
 
-def _can_run(machine: Machine) -> str:
+def _fits(machine: Machine) -> str:
     names = []
     if machine.driver.version is not None:
         names.append(f"driver {machine.driver.version}")
@@ -218,4 +218,4 @@ def _can_run(machine: Machine) -> str:
         names.append(f"a driver for CUDA {machine.offered_cuda()}")
     if machine.capabilities:
         names.append("compute capability " + ", ".join(map(str, machine.capabilities)))
-    return " and ".join(names) + " can run" if names else "is the usual build for this platform"
+    return "fits " + " and ".join(names) if names else "is the usual build for this platform"

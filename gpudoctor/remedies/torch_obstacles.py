@@ -21,7 +21,7 @@ def explain_no_build(machine: Machine, system: System, torch: Pytorch | Torch | 
         return Remedy(summary=_no_code(alone), reference=REFERENCE)
     helps = [_help(name, choice, machine) for name, choice in _obstacles(machine, torch)]
     what = "driver, devices and Python" if machine.cuda is None else f"driver, devices, Python and CUDA {machine.cuda}"
-    summary = f"No PyTorch build fits {what} of this machine together"
+    summary = f"No PyTorch build fits the {what} of this machine"
     return Remedy(summary=f"{summary}: {', or '.join(helps)}" if helps else summary, reference=REFERENCE)
 
 
@@ -66,15 +66,15 @@ def _help(name: str, choice: Choice, machine: Machine) -> str:
     build = f"PyTorch {choice.version}+{choice.build.variant}"
     if name == "driver":
         lasts = [branch for branch in map(last_driver_branch, machine.capabilities) if branch is not None]
-        limit = f", {min(lasts)} at most" if lasts else ""
-        return f"a driver from {minimum_driver(choice.build.cuda)} on{limit} would run {build}"
+        limit = f" (at most {min(lasts)})" if lasts else ""
+        return f"{build} would work with driver {minimum_driver(choice.build.cuda)} or newer{limit}"
     if name == "python":
         versions = choice.build.pythons[machine.platform or "linux_x86_64"]
         newest = next(version for version in reversed(versions) if not version.endswith("t"))
-        return f"Python {newest} would take {build}"
+        return f"{build} would work with Python {newest}"
     if name == "glibc":
-        return f"a system with glibc {'.'.join(map(str, choice.build.minimum_glibc))} or newer would take {build}"
+        return f"{build} would work with glibc {'.'.join(map(str, choice.build.minimum_glibc))} or newer"
     if name == "cuda":
-        return f"{build} would fit, which is built with CUDA {choice.build.cuda}"
+        return f"{build}, which is built with CUDA {choice.build.cuda}, would work"
     names = " and ".join(map(str, machine.capabilities))
     return f"one environment for each of the devices (compute capability {names}), chosen with CUDA_VISIBLE_DEVICES"

@@ -91,9 +91,9 @@ def keep_torch_release(*, python: Python, system: System, pytorch: Pytorch) -> t
     variant = builds[-1].variant
     pinned = [*index_options(version.release, variant), f"torch=={version.public}+{variant}"]
     keep = Remedy(
-        summary=f"Keep {version.public}, which was built for CUDA {named}: ask conda for one of these (cudatoolkit, "
-        "from 1.13 on pytorch-cuda, from the channels pytorch and nvidia) after conda remove cpuonly, or install pip's "
-        "wheel",
+        summary=f"Keep {version.public}, which has builds for CUDA {named}: run conda remove cpuonly, then request one "
+        "of these versions (package cudatoolkit, or pytorch-cuda since 1.13, from the channels pytorch and nvidia), or "
+        "install pip's wheel",
         commands=(environment_of(python, system).install(pinned),),
         reference=PREVIOUS,
     )

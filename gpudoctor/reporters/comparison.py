@@ -9,12 +9,14 @@ from gpudoctor.model import Finding
 from gpudoctor.model.codec import to_json
 from gpudoctor.privacy import mask_document, mask_uuids
 from gpudoctor.reporters.labels import label
+from gpudoctor.reporters.report_words import severity_word
 from gpudoctor.reporters.terminal import NARROWEST, paint
 from gpudoctor.reporters.text import readable, wrap
 from gpudoctor.snapshots.comparison import SCHEMA, Change, Comparison
 from gpudoctor.untrusted import clean
 
 _ONE_SIDED_SHOWN = 12
+_MESSAGE = re.compile(r"symptoms\[(.*)\]\.(\w+)")
 _PACKAGE = re.compile(r"(?:python\.packages|cupy\.distributions)\[([^\]]*)\]\.(\w+)")
 
 
@@ -57,17 +59,30 @@ def _findings(title: str, findings: Sequence[Finding], kind: str, color: bool, w
     roots = [finding for finding in findings if finding.caused_by is None]
     lines = [paint(title, kind, color=color)] if roots else []
     for finding in roots:
-        text = f"{finding.severity}  {finding.check_id}  {clean(finding.subject)}: {clean(finding.summary)}"
+        subject, summary = clean(finding.subject), clean(finding.summary)
+        said = summary if summary.startswith(subject) else f"{subject}: {summary}"
+        text = f"{severity_word(finding.severity)}  {finding.check_id}  {said}"
         lines += wrap(text, width, "  ", "    ")
     return lines
 
 
 def _changes(changes: Sequence[Change], width: int) -> Iterator[str]:
-    if changes:
+    shown = list(_named([change for change in changes if not _is_derived(change, changes)]))
+    if shown:
         yield "changed"
-    for name, change in _named(changes):
+    for name, change in shown:
         text = f"{name}: {_value(change, 'before')} → {_value(change, 'after')}"
         yield from wrap(text, width, "  ", "    ")
+
+
+def _is_derived(change: Change, changes: Sequence[Change]) -> bool:
+    """Return whether another line says the same: a symptom is shown by its text, and only if a program printed it."""
+    match = _MESSAGE.fullmatch(change.fact)
+    if match is None:
+        return False
+    of = {other.fact: other.after or other.before for other in changes}
+    fact, library = (str(of.get(f"symptoms[{match[1]}].{field}") or "") for field in ("fact", "library"))
+    return match[2] != "text" or not library or not fact.startswith("symptoms[")
 
 
 def _named(changes: Sequence[Change]) -> Iterator[tuple[str, Change]]:
@@ -91,6 +106,8 @@ def _name(fact: str) -> str:
     variable = fact.removeprefix("environment.variables[")
     if variable != fact:
         return clean(variable.removesuffix("]"))
+    if _MESSAGE.fullmatch(fact):
+        return label(fact)
     members = [clean(name) for name in re.findall(r"\[([^\]]*)\]", fact)]
     shown = label(fact)
     return f"{shown} ({', '.join(members)})" if members and members[0] not in shown else shown

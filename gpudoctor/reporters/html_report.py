@@ -68,7 +68,11 @@ def finding_section(finding: Finding, follows: Content = None) -> Element:
     return element(
         "section",
         element(
-            "h2", element("span", severity, class_="severity"), _code(finding.check_id), " ", clean(finding.subject)
+            "h2",
+            element("span", report_words.severity_word(finding.severity), class_="severity"),
+            _code(finding.check_id),
+            " ",
+            clean(finding.subject),
         ),
         element("p", clean(finding.summary), class_="summary"),
         element("ul", (_evidence(item) for item in finding.evidence), class_="evidence") if finding.evidence else None,

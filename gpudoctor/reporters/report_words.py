@@ -105,6 +105,11 @@ def number(amount: int, noun: str) -> str:
     return f"{amount} {noun}{'' if amount == 1 else 's'}"
 
 
+def severity_word(severity: Severity) -> str:
+    """Return the severity as a screen names it."""
+    return "advice" if severity is Severity.INFO else str(severity)
+
+
 def problems(findings: Iterable[Finding]) -> list[Problem]:
     """Return the root causes that change the verdict, or that something follows from which does."""
     groups = _by_root(findings)

@@ -51,7 +51,7 @@ def _findings(findings: Sequence[Finding], screen: Screen) -> Iterator[list[str]
 def _finding(finding: Finding, screen: Screen) -> Iterator[str]:
     severity = str(finding.severity)
     title = f"  {finding.check_id}  {clean(finding.subject)}".rstrip()
-    yield from wrap_painted(severity, title, severity, screen.color, screen.columns)
+    yield from wrap_painted(words.severity_word(finding.severity), title, severity, screen.color, screen.columns)
     yield from wrap(clean(finding.summary), screen.columns, "  ")
     shown = len(finding.evidence) if screen.verbosity > 0 else _EVIDENCE_SHOWN
     for evidence in finding.evidence[:shown]:

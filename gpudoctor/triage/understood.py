@@ -10,9 +10,7 @@ SYSTEMS = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
 LONGEST_QUOTE = 120
 MOST_FAILURES = 3
 MERE_WORDS = (
-    "asks-failure",
-    "asks-words",
-    "asks-complaint",
+    *("asks-failure", "asks-words", "asks-complaint", "asks-trouble", "asks-but"),
 )  # such a message shows that something is wrong, not what
 
 

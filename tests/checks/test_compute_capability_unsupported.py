@@ -37,7 +37,7 @@ def test_a_report_without_pytorch_is_no_warning() -> None:
 def test_the_last_versions_are_named() -> None:
     (finding,) = run_check("compute-capability-unsupported", devices=(device("7.0", "Tesla V100"),)).findings
     assert "compute capability 7.0" in finding.summary
-    assert "PyTorch 2.14.1 (cu126) was the last with code: 2.15 has none" in finding.summary
+    assert "PyTorch 2.14.1 (cu126) is the last that supports it, 2.15 does not" in finding.summary
     assert finding.summary.endswith("CUDA 12.9 is the last toolkit and R580 is the last driver branch")
     assert finding.details["last_torch"] == "2.14.1"
     assert finding.fixes == (Fix("keep-torch-at", version="2.14.1", variants="cu126"),)

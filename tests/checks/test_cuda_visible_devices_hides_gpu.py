@@ -158,7 +158,7 @@ def reported(value: str, *symptoms: Symptom, **sections: Any) -> Any:
 
 def test_a_number_that_leaves_no_device() -> None:
     finding = reported("1", NO_DEVICE).findings[0]
-    assert finding.summary == 'CUDA_VISIBLE_DEVICES="1" hides every GPU: 1 names no device that CUDA finds'
+    assert finding.summary == 'CUDA_VISIBLE_DEVICES="1" hides every GPU: CUDA finds no device 1'
     commands = [command for remedy in finding.remedies for command in remedy.commands]
     assert "unset CUDA_VISIBLE_DEVICES" in commands
     assert "export CUDA_VISIBLE_DEVICES=0" in commands

@@ -41,7 +41,7 @@ WAITING = replace(H100, fabric_state="in-progress")
         pytest.param(
             Driver(version=VERSION),
             (H100, WAITING),
-            "1 of 2 GPUs have not joined the NVLink fabric",
+            "1 of 2 GPUs has not joined the NVLink fabric",
             "sudo apt-get install 'nvidia-fabricmanager-580=580.95.05-*'",
             id="fabric state of nvidia-smi -q",
         ),

@@ -93,7 +93,7 @@ def test_a_nan_loss_on_a_gtx_16_is_an_error() -> None:
     finding = run_check(CHECK, symptoms=(said("loss-nan", "loss is NaN"),), devices=devices).findings[0]
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
-        "Results are NaN or infinite on NVIDIA GeForce GTX 1660Ti, whose fp16 convolutions are known for it: "
+        "Results are NaN or infinite on NVIDIA GeForce GTX 1660Ti, a known problem of its fp16 convolutions: "
         "loss is NaN"
     )
     assert finding.fixes == WITHOUT_FP16

@@ -149,7 +149,7 @@ def test_what_has_other_causes_too_is_a_warning_and_only_probable(text: str) -> 
 def test_the_summary_has_the_numbers() -> None:
     assert finding(OTHERS).summary == (
         "Other processes use the device memory: the job asked for 1.50 GiB, 307 MiB of 15.70 GiB are free, "
-        "the job holds 4.30 GiB, other processes hold 11.00 GiB"
+        "the job uses 4.30 GiB, other processes use 11.00 GiB"
     )
 
 

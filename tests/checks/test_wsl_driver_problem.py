@@ -40,7 +40,7 @@ CUDA = Torch(installed=True, build="cuda", cuda_version=CudaVersion(13, 0))
         pytest.param(
             replace(WSL, kernel="5.4.72-microsoft-standard-WSL2"),
             Driver(),
-            "The kernel of WSL is 5.4.72, and CUDA needs 5.10.43.3 or newer",
+            "The WSL kernel is 5.4.72, but CUDA needs 5.10.43.3 or newer",
             "wsl --update",
             id="old kernel",
         ),

@@ -36,7 +36,7 @@ def test_kernel(kernel: str | None, old: str) -> None:
 @pytest.mark.parametrize(
     ("symptom", "old"),
     [
-        (Symptom(kind="windows-build", text="x", names={"build": "19043"}), "Windows of build 19043"),
+        (Symptom(kind="windows-build", text="x", names={"build": "19043"}), "Windows build 19043"),
         (Symptom(kind="windows-build", text="x", names={"build": "19044"}), ""),
         *(
             (Symptom(kind="windows-10-release", text="x", names={"release": name}), f"Windows 10 {name.upper()}")

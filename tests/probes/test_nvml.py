@@ -429,7 +429,7 @@ def test_processes_named_by_the_question_are_left_out(ask: Any) -> None:
     ("source", "text"),
     [
         pytest.param("raise RuntimeError('no')", "RuntimeError: no", id="fails"),
-        pytest.param("__version__ = '8.0'", "the module pynvml is not that of nvidia-ml-py", id="another one"),
+        pytest.param("__version__ = '8.0'", "the module pynvml is not from nvidia-ml-py", id="another one"),
     ],
 )
 def test_a_wrong_module_of_that_name(ask: Any, tmp_path: Path, source: str, text: str) -> None:

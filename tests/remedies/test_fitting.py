@@ -127,7 +127,7 @@ def test_what_is_left_without_commands_comes_last() -> None:
 def test_names_of_the_report(container: Container, commands: tuple[str, ...]) -> None:
     remedy = Remedy(summary="s", commands=("docker restart CONTAINER", "docker run IMAGE"))
     assert fit(remedy, container=container).commands == commands
-    assert ("in place of CONTAINER" in fit(remedy, container=container).summary) is (container == Container())
+    assert ("Replace CONTAINER" in fit(remedy, container=container).summary) is (container == Container())
 
 
 @pytest.mark.parametrize(

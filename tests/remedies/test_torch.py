@@ -72,7 +72,7 @@ def test_the_command_names_interpreter_index_and_local_version_and_the_next_one_
 
 def test_the_summary_says_what_fits_and_why() -> None:
     assert advise().summary == (
-        "Install PyTorch 2.13.0 built with CUDA 13.0, which driver 580.65.06 and compute capability 8.9 can run"
+        "Install PyTorch 2.13.0 built with CUDA 13.0, which fits driver 580.65.06 and compute capability 8.9"
     )
 
 
@@ -262,17 +262,17 @@ class TestNoBuild:
             ),
             pytest.param(
                 advise(capabilities=("12.0",), driver="535.129.03", cuda=CudaVersion(13, 0)),
-                "a driver from 580 on would run pytorch 2.13.0+cu130, or pytorch 2.11.0+cu128 would fit",
+                "pytorch 2.13.0+cu130 would work with driver 580 or newer, or pytorch 2.11.0+cu128, which is",
                 id="a driver too old for the CUDA version given",
             ),
             pytest.param(
                 advise(capabilities=("9.0",), driver="418.39"),
-                "a driver from 525.60.13 on would run pytorch 2.13.0+cu126",
+                "pytorch 2.13.0+cu126 would work with driver 525.60.13 or newer",
                 id="a driver too old for every build",
             ),
             pytest.param(
                 advise(capabilities=("7.0",), python=Python(version=PackageVersion("3.15.0"))),
-                "python 3.14 would take pytorch 2.13.0+cu126",
+                "pytorch 2.13.0+cu126 would work with python 3.14",
                 id="a Python too new",
             ),
             pytest.param(
@@ -281,7 +281,7 @@ class TestNoBuild:
                 id="devices that no build covers together",
             ),
             pytest.param(
-                advise(system=System(os="linux", machine="x86_64", glibc="")), "a system with glibc 2.28", id="musl"
+                advise(system=System(os="linux", machine="x86_64", glibc="")), "would work with glibc 2.28", id="musl"
             ),
             pytest.param(
                 advise(system=System(os="darwin", machine="arm64")), "no cuda build for macos", id="macOS"

@@ -57,7 +57,7 @@ CPU_BUILD = Finding(
     ),
     remedies=(
         Remedy(
-            summary="install the CUDA 12.6 build of PyTorch, which driver 550.54.14 can run",
+            summary="install the CUDA 12.6 build of PyTorch, which fits driver 550.54.14",
             commands=(INSTALL, "/home/ann/.venv/bin/python -c 'import torch; print(torch.cuda.is_available())'"),
             needs=("restart",),
             reference="https://pytorch.org/get-started/locally/",

@@ -44,6 +44,29 @@ def test_new_and_remaining_findings() -> None:
     assert titles == ["new", "still there"]
 
 
+def test_advice_has_its_name_and_no_subject_twice() -> None:
+    summary = "GPU 0 (NVIDIA L4): compute capability 8.9"
+    gpu = Finding(check_id="compute-capability", severity=Severity.INFO, summary=summary, subject="GPU 0 (NVIDIA L4)")
+    lines = render_table(replace(NOTHING, come=(gpu,)), color=False, width=80).splitlines()
+    assert lines == ["new", f"  advice  compute-capability  {summary}"]
+
+
+@pytest.mark.parametrize(
+    ("fact", "library", "shown"),
+    [
+        ("symptoms[0].text", "torch", ["changed", "  message: none → out of memory"]),
+        ("symptoms[0].text", "", []),
+        ("torch_runtime.errors", "torch", []),
+    ],
+)
+def test_a_message_is_one_line_if_a_program_printed_it(fact: str, library: str, shown: list[str]) -> None:
+    """A symptom in a probed fact is in the line of that fact already."""
+    fields = {"kind": "cuda-oom", "text": "out of memory", "library": library, "code": "cuda-2", "fact": fact}
+    changes = tuple(change(f"symptoms[cuda-oom].{name}", None, value) for name, value in fields.items())
+    text = render_table(replace(NOTHING, changes=changes), color=False, width=80)
+    assert text.splitlines()[: len(shown) or None] == (shown or [""])
+
+
 def change(fact: str, before: object = "1", after: object = "2") -> Change:
     return Change(fact=fact, before=before, after=after)
 

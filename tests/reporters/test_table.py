@@ -59,7 +59,7 @@ error  torch-cpu-build  torch 2.13.0+cpu
   GeForce RTX 4090
     PyTorch build: cpu (torch/version.py)
     GPU 0: NVIDIA GeForce RTX 4090 (NVML)
-  fix: install the CUDA 12.6 build of PyTorch, which driver 550.54.14 can run
+  fix: install the CUDA 12.6 build of PyTorch, which fits driver 550.54.14
     (needs a restart of the program)
     /home/ann/.venv/bin/python -m pip install --force-reinstall torch==2.13.0+cu126 \
 --index-url https://download.pytorch.org/whl/cu126

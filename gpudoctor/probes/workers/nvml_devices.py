@@ -113,7 +113,7 @@ def _ask_nvml(library: Any, own_pids: Set[int]) -> Dict[str, Any]:
         "module": {"file": str(getattr(pynvml, "__file__", "")), "version": str(getattr(pynvml, "__version__", ""))}
     }
     if not hasattr(pynvml, "nvmlInit") or not hasattr(pynvml, "NVMLError"):
-        facts["module"]["error"] = "the module pynvml is not that of nvidia-ml-py"
+        facts["module"]["error"] = "the module pynvml is not from nvidia-ml-py"
         return facts
     gate = Gate(pynvml, library)
     facts["init"] = gate.ask("nvmlInit")
