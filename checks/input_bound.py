@@ -8,6 +8,11 @@ from gpudoctor.registry import Skip, check, counted_steps, skip_unless
 LEAST_SHARE = 0.25
 """TensorFlow's input analyzer calls a program highly input-bound from 20 % on; short steps are measured less surely."""
 
+LEAST_MS = 2
+MOST_OF_STEP = 0.5
+"""A batch takes 1 to 2 ms from the workers' queue, which more workers do not shorten. If that is half of the step, it
+is said all the same, and it is the limit where a stand-in computes on the same CPU that loads the data."""
+
 MOSTLY_IDLE = 0.5
 FEWEST_SAMPLES = 5
 NO_CORE, FULL_CORE, SEVERAL_CORES = 0.5, 0.9, 1.5
@@ -20,15 +25,17 @@ def input_bound(run: Run) -> Iterator[Finding]:
 
     Why: while a step waits for the DataLoader, or prepares its batch itself, the GPU does nothing. Workers load the
     next batches meanwhile.
-    Exception: waits below a quarter of each step pass. Without a view of the steps, a GPU that is idle more than half
-    of the time, while the program keeps a CPU core busy or waits for a disk, is probably input-bound.
+    Exception: waits below a quarter of each step pass, and so do those below 2 ms if they are less than half. Without
+    a view of the steps, a GPU that is idle more than half of the time, while the program keeps a CPU core busy or waits
+    for a disk, is probably input-bound.
     Reference: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
     if run.steps is None:
         yield from _from_outside(run)
         return
     steps = counted_steps(run)
-    if steps.input_share >= LEAST_SHARE:
+    is_long = steps.input_share * steps.step_ms >= LEAST_MS and not steps.is_stand_in
+    if steps.input_share >= (LEAST_SHARE if is_long else MOST_OF_STEP):
         yield _inside(steps, run)
 
 

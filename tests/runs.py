@@ -29,6 +29,7 @@ STEPS = Steps(
     copies_place="train.py:21",
     loader=LOADER,
     operations=80,
+    small_operations=40,
     shapes=1,
     parameter_bytes=40 * 2**20,
     large_elements=10 * 2**20,

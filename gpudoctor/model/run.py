@@ -56,6 +56,7 @@ class Steps:
     loader: Loader | None = None
     source_bytes: Annotated[int | None, Fact("largest tensor in memory that is sent to the GPU in slices")] = None
     operations: Annotated[int | None, Fact("operations between the parameters and the loss")] = None
+    small_operations: Annotated[int | None, Fact("those with results below 262,144 elements")] = None
     shapes: Annotated[int, Fact("distinct shapes sent to the GPU")] = 0
     parameter_bytes: int | None = None
     large_elements: Annotated[int | None, Fact("elements of weight matrices with at least 256 rows and columns")] = None
@@ -63,7 +64,7 @@ class Steps:
     parameter_devices: Annotated[tuple[str, ...], Fact('"cpu", "cuda"')] = ()
     autocast: Annotated[str | None, Fact("precision of autocast; None if it was not used")] = None
     tf32: Annotated[bool | None, Fact("float32 products use TF32")] = None
-    graphs: Annotated[int, Fact("compiled by torch.compile after the first steps")] = 0
+    graphs: Annotated[int, Fact("compiled by torch.compile after the first two steps")] = 0
     is_compiled: Annotated[bool, Fact("torch.compile was used")] = False
     compile_seconds: Annotated[float, Fact("spent in torch.compile, the first steps included")] = 0.0
     sent_to_gpu: Annotated[bool, Fact("a tensor was sent to a GPU")] = False

@@ -104,6 +104,7 @@ def steps_of(seen: dict[str, Any]) -> Steps | None:
         loader=_loader(seen),
         source_bytes=seen.get("source_bytes"),
         operations=seen.get("operations"),
+        small_operations=seen.get("small_operations"),
         shapes=seen["shapes"],
         parameter_bytes=parameters.get("bytes"),
         large_elements=parameters.get("large_elements"),

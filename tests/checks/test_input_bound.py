@@ -16,6 +16,9 @@ CHECK = "input-bound"
     ("run", "expected"),
     [
         pytest.param(steps(loader_share=0.25), Outcome.FOUND, id="a quarter of each step"),
+        pytest.param(steps(loader_share=0.39, step_ms=5.0), Outcome.FOUND, id="2 ms"),
+        pytest.param(steps(loader_share=0.38, step_ms=5.0), Outcome.PASSED, id="less than 2 ms"),
+        pytest.param(steps(loader_share=0.49, step_ms=1.0), Outcome.FOUND, id="half of a short step"),
         pytest.param(steps(loader_share=0.2, prepare_share=0.04), Outcome.PASSED, id="less"),
         pytest.param(steps(loader_share=0.0, prepare_share=0.3), Outcome.FOUND, id="the program's own preparation"),
         pytest.param(steps(loader_share=0.9, counted=19), Outcome.SKIPPED, id="too few steps"),

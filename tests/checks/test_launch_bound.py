@@ -13,11 +13,12 @@ CHECK = "launch-bound"
 @pytest.mark.parametrize(
     ("run", "expected"),
     [
-        pytest.param(steps(operations=400, step_ms=25.0), Outcome.FOUND, id="as long as a launch"),
-        pytest.param(steps(operations=400, step_ms=26.0), Outcome.PASSED, id="longer kernels"),
-        pytest.param(steps(operations=150, step_ms=5.0), Outcome.FOUND, id="150 operations"),
-        pytest.param(steps(operations=149, step_ms=5.0), Outcome.PASSED, id="fewer operations"),
-        pytest.param(steps(operations=400, step_ms=5.0, is_compiled=True), Outcome.SKIPPED, id="compiled"),
+        pytest.param(steps(operations=150, small_operations=150), Outcome.FOUND, id="150 small operations"),
+        pytest.param(steps(operations=149, small_operations=149), Outcome.PASSED, id="fewer"),
+        pytest.param(steps(operations=200, small_operations=160), Outcome.FOUND, id="a fifth is large"),
+        pytest.param(steps(operations=202, small_operations=160), Outcome.PASSED, id="more is large"),
+        pytest.param(steps(operations=400, small_operations=400, is_compiled=True), Outcome.SKIPPED, id="compiled"),
+        pytest.param(steps(operations=400, small_operations=None), Outcome.SKIPPED, id="sizes unknown"),
         pytest.param(steps(operations=None), Outcome.SKIPPED, id="operations unknown"),
     ],
 )
@@ -26,7 +27,7 @@ def test_outcome(run: Run, expected: Outcome) -> None:
 
 
 def test_half_of_it_can_be_saved() -> None:
-    found = finding(CHECK, steps(operations=400, step_ms=10.0))
-    assert "about 1000 small kernels, one every 8 µs" in found.summary
+    found = finding(CHECK, steps(operations=400, small_operations=400))
+    assert "about 1000 kernels, most of them small" in found.summary
     assert (found.details["share"], found.details["saved"]) == (pytest.approx(0.8), pytest.approx(0.4))
     assert "torch.compile" in found.remedies[0].commands[0]

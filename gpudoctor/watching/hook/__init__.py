@@ -25,10 +25,16 @@ from typing import Any
 
 from .recorder import Recorder
 
+recorders: list[Recorder] = []
+"""That of this process, once `start` was called."""
+
 
 def start(folder: str) -> None:
     """Patch torch as soon as the program has imported it. folder: where each process leaves its file."""
+    if recorders:  # the entry was executed twice
+        return
     recorder = Recorder(folder)
+    recorders.append(recorder)
     recorder.write()
     after = _AfterTorch(recorder)
     if "torch" in sys.modules:  # the user's own sitecustomize imports it

@@ -22,6 +22,9 @@ GRAPH_STEPS = (WARM_UP_STEPS + 2, 60)
 """Steps in which the operations of the model are counted; they do not count as steps."""
 
 MOST_NODES = 20_000
+SMALL_ELEMENTS = 2**18
+"""A GPU with 1 TB/s of memory bandwidth reads and writes them in 2 µs; a launch takes 5 to 20 µs."""
+
 LARGE_SIDE = 256
 """Matrices with fewer rows or columns gain little from tensor cores."""
 
@@ -53,7 +56,7 @@ class _Patches:
 
         recorder, made, places = self.recorder, self._made, self.places
         iterate: Any = _BaseDataLoaderIter.__next__
-        begin: Any = _BaseDataLoaderIter.__init__
+        begin: Any = DataLoader.__iter__
         create: Any = DataLoader.__init__
 
         @functools.wraps(create)
@@ -63,13 +66,14 @@ class _Patches:
                 made[self] = places.of(sys._getframe(1))
 
         @functools.wraps(begin)
-        def begin_noted(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+        def begin_noted(loader: Any) -> Any:
             begun = time.perf_counter_ns()
-            begin(iterator, loader, *args, **kwargs)
+            iterator = begin(loader)
             with suppress(Exception):
                 self._note_loader(loader)
                 if recorder.is_here():
                     recorder.spent("loader", begun)
+            return iterator
 
         @functools.wraps(iterate)
         def timed(iterator: Any) -> Any:
@@ -89,7 +93,7 @@ class _Patches:
                     recorder.at("loader", places.of(sys._getframe(1)), 0)
 
         DataLoader.__init__ = create_noted
-        _BaseDataLoaderIter.__init__ = begin_noted
+        DataLoader.__iter__ = begin_noted
         _BaseDataLoaderIter.__next__ = timed
 
     def _note_loader(self, loader: Any) -> None:
@@ -294,7 +298,6 @@ class _Patches:
             recorder.step_from("optimizer", id(optimizer))
             if recorder.steps == 1:
                 self._note_parameters(optimizer)
-            if recorder.steps == WARM_UP_STEPS:
                 self._graphs_at_begin = self._compiled().get("graphs")
 
         register_optimizer_step_pre_hook(before)
@@ -313,8 +316,9 @@ class _Patches:
                     if node is not None and node not in seen:
                         seen.add(node)
                         todo.append(node)
-            leaves = sum(1 for node in seen if type(node).__name__ == "AccumulateGrad")
-            recorder.facts["operations"] = len(seen) - leaves
+            operations = [node for node in seen if type(node).__name__ != "AccumulateGrad"]
+            recorder.facts["operations"] = len(operations)
+            recorder.facts["small_operations"] = sum(_is_small(node) for node in operations)
 
     def _note_parameters(self, optimizer: Any) -> None:
         recorder = self.recorder
@@ -376,6 +380,17 @@ def _is_large(shape: Any) -> bool:
     for side in shape[1:]:
         columns *= side
     return shape[0] >= LARGE_SIDE and columns >= LARGE_SIDE
+
+
+def _is_small(node: Any) -> bool:
+    """Return whether the result of an operation is so small that a GPU needs less time than its launch."""
+    elements = 0
+    for result in node._input_metadata:
+        count = 1
+        for side in result.shape:
+            count *= side
+        elements += count
+    return elements < SMALL_ELEMENTS
 
 
 def _device_in(torch: Any, args: Any, kwargs: Any) -> str:

@@ -1,0 +1,178 @@
+"""Programs with one fault each, run for real: the finding, its line, and nothing about a program without a fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Install
+from tests.environments import python_of
+from tests.pretended_gpu import Machine, pretend
+
+pytestmark = pytest.mark.environments
+
+ROOT = Path(__file__).parent.parent.parent
+TRAINING = Path(__file__).with_name("training.py")
+STEPS = "40"
+MARKS = {
+    "input-bound": "INPUT",
+    "transfer-bound": "TRANSFER",
+    "synchronises-each-step": "SYNCHRONISE",
+    "tensors-cloned-each-step": "CLONE",
+}
+
+
+@pytest.fixture
+def machine(driver_stand_in: Install, tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a machine with one pretended GPU."""
+    return pretend(tmp_path / "machine", Machine(), driver_stand_in)
+
+
+def environment(variables: dict[str, str]) -> dict[str, str]:
+    path = os.pathsep.join(filter(None, (variables.get("PYTHONPATH"), str(ROOT))))
+    return {**os.environ, **variables, "PYTHONPATH": path, "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
+
+
+def watched(
+    folder: Path, variables: dict[str, str], *command: str, options: tuple[str, ...] = ()
+) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """Run a Python program of the environment with torch under gpudoctor run; return how it ended, and the report."""
+    report = folder / "run.json"
+    run = [sys.executable, "-m", "gpudoctor", "run", "--format", "json", "--output", str(report), *options, "--"]
+    done = subprocess.run(
+        [*run, str(python_of("torch-cpu")), *command],
+        cwd=folder,
+        env=environment(variables),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done, json.loads(report.read_text())
+
+
+@cache
+def line_of(mark: str) -> int:
+    lines = TRAINING.read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.endswith(f"# {mark}"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("healthy", []),
+        ("tf32-healthy", []),
+        ("input-bound", ["input-bound"]),
+        ("transfer-bound", ["transfer-bound"]),
+        ("synchronises-each-step", ["synchronises-each-step"]),
+        ("tensors-cloned-each-step", ["tensors-cloned-each-step"]),
+        ("launch-bound", ["launch-bound"]),
+        ("amp-not-used", ["amp-not-used", "tf32-not-used"]),
+        ("gpu-never-used", ["gpu-never-used"]),
+    ],
+)
+def test_a_program_with_one_fault(fault: str, expected: list[str], machine: dict[str, str], tmp_path: Path) -> None:
+    done, report = watched(tmp_path, machine, str(TRAINING), fault, STEPS)
+    assert done.returncode == 0, done.stderr
+    assert [finding["check"] for finding in report["findings"]] == expected
+    if fault in MARKS:
+        assert report["findings"][0]["place"] == f"{TRAINING}:{line_of(MARKS[fault])}"
+    assert report["steps"]["counted"] >= 30
+    assert report["inside"] == ""
+
+
+@pytest.mark.parametrize(("fault", "expected"), [("recompiles-each-step", ["recompiles-each-step"]), ("compiled", [])])
+def test_compilation(fault: str, expected: list[str], tmp_path: Path) -> None:
+    """On a machine without a GPU: the pretended one compiles nothing."""
+    done, report = watched(tmp_path, {}, str(TRAINING), fault, STEPS, "cpu")
+    assert done.returncode == 0, done.stderr
+    assert [finding["check"] for finding in report["findings"]] == expected
+
+
+def test_the_hook_changes_no_result_and_no_random_number(machine: dict[str, str], tmp_path: Path) -> None:
+    arguments = (str(TRAINING), "tensors-cloned-each-step", STEPS, "-v")
+    without, report = watched(tmp_path, machine, *arguments, options=("--no-hook",))
+    assert (report["steps"], report["inside"]) == (None, "--no-hook")
+    assert watched(tmp_path, machine, *arguments)[0].stdout == without.stdout != ""
+
+
+USER = "import os; os.environ['USERS_OWN'] = 'ran'"
+SHOW = "import os, sys; print(os.environ.get('USERS_OWN'), [p for p in sys.path if 'gpudoctor-run' in p]); sys.exit(3)"
+
+
+def test_the_users_own_sitecustomize_runs(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text(USER)
+    done, _ = watched(tmp_path, {"PYTHONPATH": str(tmp_path / "own")}, "-c", SHOW)
+    assert (done.returncode, done.stdout) == (3, "ran []\n")
+
+
+def test_an_interpreter_without_the_hook(tmp_path: Path) -> None:
+    done, report = watched(tmp_path, {}, "-I", "-c", "print(1)")
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    assert "no Python process loaded the hook" in report["inside"]
+
+
+SHELL = "import subprocess, sys; sys.exit(subprocess.call(['sh', '-c', ' '.join(sys.argv[1:])]))"
+KILL = """
+import os, runpy, signal, sys, threading
+sys.argv = [{path!r}, "healthy", "20000", "cpu"]
+threading.Timer(8, os.kill, (os.getpid(), signal.SIGKILL)).start()
+runpy.run_path({path!r}, run_name="__main__")
+"""
+
+
+def test_a_program_started_by_a_shell(machine: dict[str, str], tmp_path: Path) -> None:
+    shell = f"{python_of('torch-cpu')} {TRAINING} input-bound 30"
+    done, report = watched(tmp_path, machine, "-c", SHELL, shell)
+    assert done.returncode == 0, done.stderr
+    assert report["findings"][0]["check"] == "input-bound"
+    assert [process["program"] for process in report["processes"]] == ["training.py"]
+
+
+def test_a_program_that_is_killed_leaves_its_steps(tmp_path: Path) -> None:
+    done, report = watched(tmp_path, {}, "-c", KILL.format(path=str(TRAINING)))
+    assert done.returncode == 128 + 9
+    assert report["steps"]["counted"] >= 20
+
+
+TWO_RANKS = """
+import os, subprocess, sys
+ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, "RANK": str(rank)}) for rank in (0, 1)]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+
+def test_each_rank_is_attributed(tmp_path: Path) -> None:
+    done, report = watched(tmp_path, {}, "-c", TWO_RANKS, str(TRAINING), "healthy", STEPS, "cpu")
+    assert done.returncode == 0, done.stderr
+    assert sorted(process["RANK"] for process in report["processes"]) == [0, 1]
+
+
+FULL_GRAPH = """
+import torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+@torch.compile(backend="eager", fullgraph=True)
+def step(inputs):
+    return model(inputs.clone()).to(torch.float64).sum()
+for _ in range(30):
+    step(torch.ones(2, 4)).backward()
+    optimizer.step()
+class Own(torch.Tensor):
+    pass
+assert torch.ones(3).as_subclass(Own).clone().sum().item() == 3
+"""
+
+
+def test_a_whole_graph_still_compiles(tmp_path: Path) -> None:
+    done, report = watched(tmp_path, {}, "-c", FULL_GRAPH)
+    assert done.returncode == 0, done.stderr
+    assert (report["steps"]["counted"], report["findings"]) == (23, [])
