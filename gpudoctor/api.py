@@ -14,7 +14,7 @@ from pathlib import Path
 from gpudoctor.errors import GPU_POLICIES, UsageError
 from gpudoctor.model.report import Report
 from gpudoctor.model.snapshot import Snapshot
-from gpudoctor.model.tuning import SIGNAL, Tuning
+from gpudoctor.model.tuning import GOALS, SIGNAL, THROUGHPUT, Tuning
 from gpudoctor.probes.host import ImageRequest, executable, interpreter_meant, setting
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.profiles.application import LoadedProfile, load_profile
@@ -98,6 +98,7 @@ def tune(
     min_batch: int | None = None,
     max_batch: int | None = None,
     effective_batch: int | None = None,
+    goal: str = THROUGHPUT,
     exhaustive: bool = False,
     compare: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -109,7 +110,7 @@ def tune(
     """Return what was measured on a device, and the precision and the batch size to run with.
 
     workload: "mlp", "cnn", "lstm", "transformer", "signal", "MODULE:ATTRIBUTE" or "FILE.py:ATTRIBUTE".
-    mode: "training" or "inference", of the built-in workloads.
+    mode: "training" or "inference"; your own workload predicts with `predict(batch)` or its model.
     device: "auto", "cpu", "cuda:1", "mps".
     precisions: to try; all that the device has if there is none.
     budget: seconds after which nothing new is measured.
@@ -117,6 +118,7 @@ def tune(
     dataset_size: samples of the data set; no batch is larger.
     min_batch, max_batch: no batch is smaller or larger.
     effective_batch: samples between two steps of the optimiser, by gradient accumulation.
+    goal: "throughput", or "latency": the shortest step of the smallest batch allowed.
     exhaustive: measure every precision at every power of two that fits.
     compare: an earlier tuning (JSON): the result says what changed since.
     resume: file (JSON) that is kept up to date after each measurement; if it exists, its search continues.
@@ -140,6 +142,8 @@ def tune(
         raise UsageError(
             f"budget ({budget}) must be above 0, memory_fraction ({memory_fraction}) above 0 and at most 1"
         )
+    if goal not in GOALS:
+        raise UsageError(f"goal: {goal!r} is not one of {', '.join(GOALS)}")
     largest = min(filter(None, (dataset_size, max_batch, effective_batch)), default=None)
     if largest is not None and largest < (min_batch or 1):
         raise UsageError(f"no batch size is at least {min_batch or 1} and at most {largest}")
@@ -162,6 +166,7 @@ def tune(
         largest_batch=largest,
         smallest_batch=min_batch,
         effective_batch=effective_batch,
+        goal=goal,
         exhaustive=exhaustive,
         before=_read_tuning(kept) if kept is not None and kept.exists() else None,
     )

@@ -126,6 +126,10 @@ def test_a_mistake_is_a_usage_error() -> None:
         gpudoctor.take_snapshot(python="/nowhere/python")
     with pytest.raises(UsageError, match=r"memory_fraction \(2\)"):
         gpudoctor.tune(memory_fraction=2)
+    with pytest.raises(UsageError, match="goal: 'speed' is not one of throughput, latency"):
+        gpudoctor.tune(goal="speed")
+    with pytest.raises(UsageError, match=r"cannot read no\.json: No such file"):
+        gpudoctor.tune(compare="no.json")
     with pytest.raises(UsageError, match="GPU BATCH"):
         gpudoctor.tune(variables={"GPU BATCH": "{batch_size}"})
 

@@ -11,7 +11,7 @@ from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import debug_option, write
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_NO_VERDICT
 from gpudoctor.model.profile import FILE_NAME
-from gpudoctor.model.tuning import COMPLEX_PRECISIONS, PRECISIONS, SIGNAL
+from gpudoctor.model.tuning import COMPLEX_PRECISIONS, GOALS, PRECISIONS, SIGNAL, THROUGHPUT
 from gpudoctor.reporters import terminal
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @click.option("--workload", default="mlp", show_default=True, metavar="NAME|MODULE:ATTRIBUTE|FILE.py:ATTRIBUTE",
               help="mlp, cnn, lstm, transformer, signal, or your own.")  # fmt: skip
 @click.option("--mode", type=click.Choice(["training", "inference"]), default="training", show_default=True,
-              help="What the built-in workloads do.")  # fmt: skip
+              help="What to measure; your own workload predicts with predict(batch) or its model.")  # fmt: skip
+@click.option("--goal", type=click.Choice(GOALS), default=THROUGHPUT, show_default=True,
+              help="Most samples per second, or the shortest step of the smallest batch.")  # fmt: skip
 @click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda:N|mps")
 @click.option("--precision", "precisions", multiple=True, type=click.Choice([*PRECISIONS, *COMPLEX_PRECISIONS]),
               help="Try this precision only; repeatable.")  # fmt: skip

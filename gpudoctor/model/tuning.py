@@ -12,6 +12,8 @@ OUT_OF_MEMORY = "out-of-memory"
 NUMERICS = "numerics"
 UNSUPPORTED = "unsupported"
 
+THROUGHPUT, LATENCY = GOALS = ("throughput", "latency")
+
 BUDGET = "budget"
 SIGNAL = "signal"
 
@@ -214,6 +216,15 @@ class RunnerUp:
 
 
 @record
+class Latency:
+    """Seconds of a step, waited for one by one: the median, and what 95 and 99 of 100 steps do not exceed."""
+
+    median_seconds: float
+    p95_seconds: float
+    p99_seconds: float
+
+
+@record
 class Recommendation:
     """The recommended configuration, with reasons."""
 
@@ -227,6 +238,7 @@ class Recommendation:
     peak_memory_bytes: int | None = None
     baseline: Annotated[RunnerUp | None, Fact("what it is compared with: fp32 at its best batch size")] = None
     accumulation_steps: Annotated[int | None, Fact("batches between two steps of the optimiser")] = None
+    latency: Annotated[Latency | None, Fact("of a step, if the goal is latency")] = None
     near_best_batch_size: Annotated[int | None, Fact("smallest measured with 95 % of the throughput")] = None
     confidence: Annotated[str, Fact('"high", "medium" or "low": from the spread and number of the timed steps')] = ""
     runners_up: tuple[RunnerUp, ...] = ()

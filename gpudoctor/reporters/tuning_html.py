@@ -33,7 +33,9 @@ def _sections(tuning: Tuning) -> Iterator[Element | None]:
     yield _switches(tuning)
     yield _list(tuning_words.warnings(tuning), class_="warnings")
     why = () if tuning.recommendation is None else tuning.recommendation.why
-    yield _section("Why", _list(filter(None, (*why, tuning_words.convergence(tuning)))))
+    yield _section(
+        "Why", _list(filter(None, (*why, tuning_words.step_latency(tuning), tuning_words.convergence(tuning))))
+    )
     yield _section("Compared with the earlier tuning", _list(tuning.comparison))
     yield _section("Throughput and memory", _pictures(picture(tuning)))
     notes = tuning_words.notes(tuning, list(tuning_words.precision_rows(tuning)))

@@ -47,7 +47,7 @@ def _headline(tuning: Tuning, color: bool, width: int) -> list[str]:
         f"memory: {tuning_words.memory(tuning)}",
         f"switch on: {switches}" if switches else "switches: the defaults",
     )
-    further = filter(None, (tuning_words.convergence(tuning),))
+    further = filter(None, (tuning_words.step_latency(tuning), tuning_words.convergence(tuning)))
     return [*lines, *_items((*map(clean, advice.why), *facts, *further), width)]
 
 

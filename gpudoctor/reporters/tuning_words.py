@@ -40,9 +40,11 @@ def headline(tuning: Tuning) -> tuple[str, str]:
         batch = f" at batch {baseline.batch_size:,}" if baseline.precision == advice.precision else ""
         speedup = f", {significant(advice.speedup, 2)}x {name(baseline.precision)}{batch}"
     doubts = ", search cut short" * bool(tuning.interrupted) + ", low confidence" * (advice.confidence == "low")
+    latency = advice.latency
+    step = f"{significant(latency.median_seconds * 1e3)} ms a step, " if latency else ""
     return (
         f"{name(advice.precision)}, batch {advice.batch_size:,}",
-        f"{rate(advice.throughput)} {name(advice.unit)}{speedup}{doubts}",
+        f"{step}{rate(advice.throughput)} {name(advice.unit)}{speedup}{doubts}",
     )
 
 
@@ -66,10 +68,24 @@ def memory(tuning: Tuning) -> str:
     return f"{peak}; the largest safe batch is {largest}"
 
 
+def step_latency(tuning: Tuning) -> str:
+    """Return how long single steps take if the goal was latency, else nothing."""
+    latency = None if tuning.recommendation is None else tuning.recommendation.latency
+    if latency is None:
+        return ""
+    parts = {"median": latency.median_seconds, "p95": latency.p95_seconds, "p99": latency.p99_seconds}
+    return "latency of a step: " + ", ".join(f"{key} {significant(value * 1e3)} ms" for key, value in parts.items())
+
+
 def convergence(tuning: Tuning) -> str:
     """Return what throughput does not say: how a batch size changes training. Empty for inference."""
     advice = tuning.recommendation
-    if advice is None or tuning.workload.mode == "inference" or advice.precision in COMPLEX_PRECISIONS:
+    if (
+        advice is None
+        or advice.latency
+        or tuning.workload.mode == "inference"
+        or advice.precision in COMPLEX_PRECISIONS
+    ):
         return ""
     near = advice.near_best_batch_size
     smaller = f"batch {near:,} reaches 95% of this speed; " if near and near < advice.batch_size else ""

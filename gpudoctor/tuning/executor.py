@@ -29,6 +29,7 @@ class Effort:
     steps: full steps to time.
     limit_seconds: after which no further step starts; those done count. A trial that is silent far beyond is killed.
     most_seconds: a slow step may go beyond `limit_seconds` up to here, until there are enough to compare.
+    one_by_one: wait for each step before the next one starts, as latency is measured.
     answer_seconds: after which a trial that gives no answer is killed; of no meaning to the worker.
     """
 
@@ -36,6 +37,7 @@ class Effort:
     steps: int = 9
     limit_seconds: float = 10.0
     most_seconds: float = 10.0
+    one_by_one: bool = False
     answer_seconds: float = math.inf
 
 

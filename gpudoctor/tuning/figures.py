@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from gpudoctor.model.tuning import (
     OK,
     Conditions,
+    Latency,
     Loading,
     Measurement,
     Numerics,
@@ -33,6 +34,16 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float] | None:
         return None
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")
     return low, median, high
+
+
+def latency(seconds: Sequence[float]) -> Latency | None:
+    """Return the percentiles of the timed steps; None for fewer than four."""
+    found = quartiles(seconds)
+    if found is None:
+        return None
+    ordered = sorted(seconds)
+    p95, p99 = (ordered[min(int(share * len(ordered)), len(ordered) - 1)] for share in (0.95, 0.99))
+    return Latency(median_seconds=found[1], p95_seconds=p95, p99_seconds=p99)
 
 
 def spread_seconds(measurement: Measurement) -> float | None:

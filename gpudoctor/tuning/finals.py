@@ -44,6 +44,8 @@ def settle(
         return result
     known, reference = Known(result.measurements, limits), result.best.batch_size
     deadline = executor.now() + SHARE * (limits.deadline - executor.now())
+    if known.limits.largest_batch is not None and known.limits.largest_batch == known.limits.smallest_batch:
+        return result
     sizes, taken, ratios = _first(known, reference), list[Measurement](), dict[int, list[float]]()
     while executor.now() < deadline and not _is_settled(ratios, sizes):
         turn = [_measure(executor, result, size, limits) for size in sizes]

@@ -52,6 +52,7 @@ def improve(
     chosen: Measurement,
     deadline: float,
     observe: Callable[[SettingTrial], None],
+    like: Effort = EFFORT,
 ) -> Measurement:
     """Return the best measurement found from `chosen` on, one switch after another.
 
@@ -59,13 +60,14 @@ def improve(
 
     deadline: of executor.now(); no further switch is tried after it.
     observe: is given of each switch tried.
+    like: how the steps of each trial are timed.
     """
     best = chosen
     for name, changes in candidates(device):
         left = (deadline - executor.now()) / (2 * FEWEST_ROUNDS)
         if left <= FEWEST_STEPS * (chosen.step_median_seconds or 0.0):
             break
-        effort = replace(EFFORT, limit_seconds=min(EFFORT.limit_seconds, left), most_seconds=left)
+        effort = replace(like, limit_seconds=min(EFFORT.limit_seconds, left), most_seconds=left)
         rounds = _rounds(executor, best, replace(best.settings, **changes), effort, deadline)
         if rounds[-1].reference.status != OK:
             return rounds[-1].reference

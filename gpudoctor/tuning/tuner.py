@@ -10,6 +10,7 @@ from dataclasses import replace
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import (
     BUDGET,
+    LATENCY,
     NUMERICS,
     OK,
     SIGNAL,
@@ -21,9 +22,11 @@ from gpudoctor.model.tuning import (
     Tuning,
 )
 from gpudoctor.tuning.executor import BUDGET_ENDED, Executor
+from gpudoctor.tuning.figures import latency
 from gpudoctor.tuning.recommend import recommend
 from gpudoctor.tuning.saved import differences
 from gpudoctor.tuning.search import EFFORT, Limits, exhaustive, result_of, search
+from gpudoctor.tuning.settings import EFFORT as SWITCH_EFFORT
 from gpudoctor.tuning.settings import (
     candidates,
     choose_transfer,
@@ -45,6 +48,9 @@ LEAST_SHARE = 0.05
 
 TRIAL_SHARE, TRIAL_SECONDS = 0.03, (0.5, 3.0)
 """Of the budget, how long one trial may take, and the least and most seconds for it."""
+
+LATENCY_STEPS = 100
+"""So that the step that 99 of 100 do not exceed was seen."""
 
 SWITCH_SHARE = 0.9
 """Of the budget: after it no switch is tried any longer; transfers and loading get what is left."""
@@ -93,6 +99,8 @@ def _run(run: TuningRun) -> None:
         start_seconds=start_seconds,
         effort=replace(EFFORT, limit_seconds=min(max(TRIAL_SHARE * budget, least), most)),
     )
+    if request.goal == LATENCY:
+        run.limits = _for_latency(run.limits)
     for number, precision in enumerate(precisions):
         left = run.limits.deadline - executor.now()
         if left <= start_seconds and run.results and not request.exhaustive:
@@ -110,6 +118,12 @@ def _run(run: TuningRun) -> None:
     if executor.now() + start_seconds < run.start + budget and run.known.recommendation is not None:
         _advise(run, run.known.recommendation)
     _list_missing(run, precisions)
+
+
+def _for_latency(limits: Limits) -> Limits:
+    """Return the limits of a search for the shortest step: one batch size, its steps waited for one by one."""
+    size, effort = limits.smallest_batch or 1, replace(limits.effort, steps=LATENCY_STEPS, one_by_one=True)
+    return replace(limits, smallest_batch=size, largest_batch=size, effort=effort)
 
 
 def _continue(run: TuningRun) -> None:
@@ -214,7 +228,8 @@ def _recommend(run: TuningRun, deadline: float) -> None:
         tried = (chosen.precision, chosen.batch_size)
         best = next(m for m in run.known.measurements if m.status == OK and (m.precision, m.batch_size) == tried)
         before = len(run.known.switches)
-        improved = improve(run.executor, run.known.device, best, deadline, run.add_switch)
+        like = replace(SWITCH_EFFORT, one_by_one=run.limits.effort.one_by_one)
+        improved = improve(run.executor, run.known.device, best, deadline, run.add_switch, like)
         if improved.status != OK:
             run.add(improved)
             chosen = run.recommend_from_measurements()
@@ -225,6 +240,9 @@ def _recommend(run: TuningRun, deadline: float) -> None:
             rate, peak = improved.throughput, improved.peak_memory_bytes
             largest = _largest_with_switches(run, chosen, improved, limits)
             run.learn(recommendation=replace(better, throughput=rate, peak_memory_bytes=peak, max_batch_size=largest))
+        if run.request.goal == LATENCY and run.known.recommendation is not None:
+            seconds = (improved if kept else best).step_seconds
+            run.learn(recommendation=replace(run.known.recommendation, latency=latency(seconds)))
         return
 
 

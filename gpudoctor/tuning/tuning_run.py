@@ -5,7 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 from gpudoctor.model.record import record
-from gpudoctor.model.tuning import SIGNAL, Measurement, Recommendation, SettingTrial, TunedDevice, TunedWorkload, Tuning
+from gpudoctor.model.tuning import (
+    SIGNAL,
+    THROUGHPUT,
+    Measurement,
+    Recommendation,
+    SettingTrial,
+    TunedDevice,
+    TunedWorkload,
+    Tuning,
+)
 from gpudoctor.tuning.executor import BUDGET_ENDED, Executor
 from gpudoctor.tuning.recommend import recommend
 from gpudoctor.tuning.search import Limits, SearchResult, result_of
@@ -20,6 +29,7 @@ class Request:
     largest_batch: samples of the data set, or what the user allows; None for no limit.
     smallest_batch: that the user allows; None for any.
     effective_batch: samples between two steps of the optimiser; None for any.
+    goal: THROUGHPUT, or LATENCY: the smallest batch allowed, its steps waited for one by one.
     exhaustive: measure every power of two that fits in every precision, whatever the budget.
     before: an interrupted tuning to continue.
     """
@@ -29,6 +39,7 @@ class Request:
     largest_batch: int | None = None
     smallest_batch: int | None = None
     effective_batch: int | None = None
+    goal: str = THROUGHPUT
     exhaustive: bool = False
     before: Tuning | None = None
 

@@ -24,6 +24,7 @@ Nothing else is needed. If the object also has these, they are used:
     model                     for channels_last and torch.compile, and for the errors of outputs and gradients
     unit                      what a sample is called: "images"
     samples_per_batch(size)   if a batch of `size` contains another number of samples
+    predict(batch)            for --mode inference; without it, the model is called with the batch's first part
     dataset                   a torch Dataset: shows whether it fits on the device; its DataLoader's workers are tuned
 """
 

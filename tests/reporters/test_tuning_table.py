@@ -3,7 +3,16 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model.tuning import Measurement, Recommendation, RunnerUp, Settings, TunedDevice, TunedWorkload, Tuning
+from gpudoctor.model.tuning import (
+    Latency,
+    Measurement,
+    Recommendation,
+    RunnerUp,
+    Settings,
+    TunedDevice,
+    TunedWorkload,
+    Tuning,
+)
 from gpudoctor.reporters.tuning_table import render
 from tests.reporters import tunings
 
@@ -101,6 +110,15 @@ def test_the_smallest_batch_that_is_nearly_as_fast_is_named() -> None:
     assert "convergence: throughput is not time" in table(replace(tunings.CPU, recommendation=same), 200)
     inference = replace(tunings.CPU, workload=replace(tunings.CPU.workload, mode="inference"))
     assert "convergence" not in table(inference, 200)
+
+
+def test_latency_stands_first_if_it_is_the_goal() -> None:
+    assert tunings.CPU.recommendation is not None
+    latency = Latency(median_seconds=0.00123, p95_seconds=0.002, p99_seconds=0.0031)
+    text = table(replace(tunings.CPU, recommendation=replace(tunings.CPU.recommendation, latency=latency)), 200)
+    assert ": 1.23 ms a step, " in text
+    assert "  latency of a step: median 1.23 ms, p95 2.00 ms, p99 3.10 ms\n" in text
+    assert "convergence" not in text
 
 
 def test_a_comparison_stands_before_the_recommendation() -> None:

@@ -185,6 +185,13 @@ def test_limits_of_what_spoils_a_measurement() -> None:
     )
 
 
+def test_percentiles_of_single_steps() -> None:
+    found = figures.latency([float(number) for number in range(100)])
+    assert found is not None
+    assert (found.median_seconds, found.p95_seconds, found.p99_seconds) == (49.5, 95.0, 99.0)
+    assert figures.latency([1.0, 2.0, 3.0]) is None
+
+
 def test_nothing_exceeds_a_peak() -> None:
     ceiling = Ceiling(precision="bf16", measured_tflops=10.0)
     measured = replace(FAST, step_seconds=(1.0,) * 4, flops_per_step=11e12, peak_tflops=10.0)

@@ -113,6 +113,25 @@ def test_an_interruption_keeps_what_is_known(at: int) -> None:
     assert (tuning.recommendation is None) is (at == 1)
 
 
+@pytest.mark.parametrize("smallest", [None, 4])
+def test_latency_is_measured_at_the_smallest_batch_alone(smallest: int | None) -> None:
+    efforts: set[tuple[bool, int]] = set()
+
+    class Noting(Device):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            efforts.add((effort.one_by_one, trial.batch_size))
+            return super().measure(trial, effort)
+
+    request = Request(budget_seconds=1000, goal="latency", smallest_batch=smallest)
+    tuning = tune(Noting(), request)
+    assert efforts == {(True, smallest or 1)}
+    assert tuning.recommendation is not None
+    latency = tuning.recommendation.latency
+    assert latency is not None
+    assert 0 < latency.median_seconds <= latency.p95_seconds <= latency.p99_seconds
+    assert tune(Device(), Request(budget_seconds=1000)).recommendation.latency is None  # type: ignore[union-attr]
+
+
 def test_a_bug_of_the_users_ends_the_run() -> None:
     device = Device(bug_at=1)
     with pytest.raises(WorkloadError, match="ValueError: no"):

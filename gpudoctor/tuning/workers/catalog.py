@@ -17,6 +17,7 @@ from typing import Any
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS, PRECISIONS, TunedWorkload
+from gpudoctor.tuning.workers.own_inference import for_inference
 from gpudoctor.tuning.workers.precision import Precision
 from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
@@ -31,7 +32,7 @@ UNITS = {"mlp": "samples", "cnn": "images", "lstm": "sequences", "transformer": 
 def load_factory(name: str, mode: str = TRAINING) -> WorkloadFactory:
     """Return what builds the workload.
 
-    mode: "training" or "inference"; of no meaning for signal and for the user's own.
+    mode: "training" or "inference"; of no meaning for signal. The user's own `step` is what "training" measures.
 
     Raises:
         UsageError: there is no such workload or mode.
@@ -39,7 +40,8 @@ def load_factory(name: str, mode: str = TRAINING) -> WorkloadFactory:
         Exception: whatever the user's own code raises while it is imported.
     """
     if is_spec(name):
-        return load(name)
+        build = load(name)
+        return build if mode == TRAINING else partial(for_inference, build, name)
     _check_built_in(name, mode)
     if name == SIGNAL:
         from gpudoctor.tuning.workers.spectra import Spectra
@@ -58,7 +60,7 @@ def describe(name: str, mode: str = TRAINING) -> TunedWorkload:
     """
     if is_spec(name):
         split(name)
-        return TunedWorkload(name=name)
+        return TunedWorkload(name=name, mode=INFERENCE if mode == INFERENCE else "")
     _check_built_in(name, mode)
     return TunedWorkload(name=name, mode="" if name == SIGNAL else mode, unit=f"{UNITS[name]}/s")
 

@@ -184,6 +184,9 @@ def time_trial(step: Callable[[], object], device: Device, effort: Effort) -> Ti
         return Timed(warmup, slow, before, device.conditions())
     wanted = max(effort.steps, _times(warmup[-1], TIMED_SECONDS))
     affordable = max(int(left / warmup[-1]), 1) if warmup[-1] else wanted
+    if effort.one_by_one:
+        waited = timed_one_by_one(step, wanted, deadline, device.synchronize)
+        return Timed(warmup, waited, before, device.conditions())
     steps, after = device.time_steps(step, min(wanted, affordable), deadline)
     return Timed(warmup, steps, before, after)
 

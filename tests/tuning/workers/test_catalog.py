@@ -45,7 +45,7 @@ def test_signal_has_one_mode_and_complex_precisions(mode: str) -> None:
 
 
 def test_the_users_own_is_described_by_its_name_without_being_imported() -> None:
-    described = catalog.describe("nowhere.py:Training", "inference")
+    described = catalog.describe("nowhere.py:Training")
     assert (described.name, described.mode, described.unit) == ("nowhere.py:Training", "", "samples/s")
     assert catalog.precisions("nowhere.py:Training") == PRECISIONS
 

@@ -205,6 +205,15 @@ def test_a_slow_step_gets_time_for_three_while_the_budget_lasts(most_seconds: fl
     assert min(timed.steps) >= 0.05
 
 
+def test_latency_waits_for_each_step() -> None:
+    """What a queue hides is the time that the host takes to launch the work."""
+    device = StillDevice()
+    time_trial(lambda: time.sleep(0.02), device, Effort(warmup_steps=2, steps=5, limit_seconds=2.0, one_by_one=True))
+    assert "timed" not in device.events
+    last = device.events[-5:]
+    assert last == ["wait"] * 5
+
+
 def test_the_workload_is_kept_until_its_settings_change() -> None:
     built: list[int] = []
 
