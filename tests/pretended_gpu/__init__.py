@@ -77,7 +77,8 @@ class Machine:
     """What the processes find.
 
     architectures: that torch was built for. context_bytes: what each process takes of a GPU before its first tensor.
-    init_error: with which CUDA fails to start.
+    init_error: with which CUDA fails to start, so that no device is counted. busy: the devices are counted, but the
+    first call that uses one fails, as if another process had one for itself.
     kernel_seconds: of the device's own time that each kernel takes. pageable_gb_s, pinned_gb_s: rates of copies.
     """
 
@@ -85,6 +86,7 @@ class Machine:
     architectures: tuple[str, ...] = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
     context_bytes: int = 0
     init_error: str = ""
+    busy: bool = False
     kernel_seconds: float = 0.0
     pageable_gb_s: float | None = None
     pinned_gb_s: float | None = None

@@ -80,3 +80,10 @@ def test_products_that_fail(machine: Machine, error: str, tmp_path: Path, driver
     assert len(results) == 4
     assert all(result.relative_error is None for result in results)
     assert all(f"CUDA error: {error}" in (result.error or "") for result in results)
+
+
+def test_a_device_that_another_process_has_for_itself(tmp_path: Path, driver_stand_in: Install) -> None:
+    """is_available() says yes; nothing else works."""
+    runtime = ask(tmp_path, Machine(busy=True), driver_stand_in)
+    assert (runtime.available, runtime.device_count, runtime.precision_results) == (True, 1, ())
+    assert "all CUDA-capable devices are busy or unavailable" in (runtime.availability_error or "")

@@ -620,6 +620,17 @@ def test_a_library_that_is_missing_says_what_to_do(tmp_path: Path) -> None:
         executor.describe()
 
 
+def test_a_library_that_hangs_is_given_up(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("import time\ntime.sleep(60)\n")
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    target, timeouts = Target(workload="mlp"), Timeouts(start=0.5)
+    with (
+        LocalExecutor(sys.executable, target, timeouts=timeouts, environ=environ) as executor,
+        pytest.raises(GpudoctorError, match=r"no answer in 0\.5 s, so the process was killed"),
+    ):
+        executor.describe()
+
+
 def test_a_device_that_does_not_work_says_what_to_do(tmp_path: Path) -> None:
     """As after an update of the driver, until the machine is started again."""
     (tmp_path / "torch.py").write_text(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.errors import UsageError, WorkloadError
+from gpudoctor.errors import GpudoctorError, UsageError, WorkloadError
 from gpudoctor.model.codec import from_json, to_json
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Settings, Trial
 from gpudoctor.processes import Worker
@@ -19,6 +19,7 @@ from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
 from gpudoctor.tuning.tuner import tune
 from gpudoctor.tuning.tuning_run import Request
+from gpudoctor.tuning.workers.failures import WORKLOAD
 from tests.conftest import Install
 from tests.environments import python_of
 from tests.pretended_gpu import MIB, Fault, Gpu, Machine, pretend, take_memory
@@ -72,6 +73,8 @@ class Work:
             loss = loss + self.model.wide.mean()
         if self.steps > 5:
             take("later")
+        if PLAN.read_text() == "bug":
+            raise ValueError("not a number of classes")
         if PLAN.read_text() == "grows":
             size = 130 + 4 * (self.steps % 25)
             torch.empty(size * 2**20, dtype=torch.uint8, device=self.device)
@@ -163,6 +166,12 @@ def test_another_process_takes_the_memory(bench: Bench) -> None:
     finally:
         take_memory(bench.folder, 0, 0)
     assert "value" in bench.measure()
+
+
+def test_a_mistake_in_every_precision_is_the_users(bench: Bench) -> None:
+    failure = bench.measure("bug", precision="fp16")["failure"]
+    assert (failure["kind"], failure["detail"]) == (WORKLOAD, "ValueError: not a number of classes")
+    assert "in step" in failure["traceback"]
 
 
 def test_torch_compile_without_a_compiler_is_refused(bench: Bench) -> None:
@@ -341,3 +350,11 @@ def test_a_precision_without_one_operator_is_left_out_of_a_whole_tuning(
     assert len(tuning.transfers) == 4
     assert tuning.loading[0].workers == 0
     assert tuning.recommendation.settings.data_on_device is True
+
+
+def test_a_device_that_another_process_has_for_itself(tmp_path: Path, driver_stand_in: Install) -> None:
+    with (
+        executor_of(tmp_path, pretend(tmp_path, Machine(busy=True), driver_stand_in)) as executor,
+        pytest.raises(GpudoctorError, match=r"device auto cannot be used: .*CUDA-capable devices are busy"),
+    ):
+        executor.describe()

@@ -215,6 +215,8 @@ class Context:
             raise RuntimeError(machine.MACHINE["init_error"])
         if not self.gpus:
             raise RuntimeError("No CUDA GPUs are available")
+        if machine.MACHINE["busy"]:
+            raise error("all CUDA-capable devices are busy or unavailable")
         self.process = os.getpid()
         gpu = self.gpu()
         gpu.allocator.publish(0)

@@ -162,3 +162,9 @@ class TestOnCuda:
             loss = torch.nn.functional.cross_entropy(model(torch.randn(1, 64).cuda()), torch.tensor([3]).cuda())
         precision.backward(loss, optimizer)
         assert optimizer.state
+
+
+def test_before_torch_2_3_the_scaler_is_that_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.amp, "GradScaler")
+    monkeypatch.setattr(torch.cuda.amp, "GradScaler", lambda init_scale: ("the older one", init_scale))
+    assert TorchPrecision("fp16", "cuda:0").scaler == ("the older one", 1024.0)

@@ -194,3 +194,14 @@ def test_every_switch_of_torch_comes_back() -> None:
 def test_switches_of_tf32_are_among_them(path: str) -> None:
     pytest.importorskip("torch")
     assert path in process_state._SWITCHES
+
+
+def test_the_random_state_of_mps_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch: Any = pytest.importorskip("torch")
+    state = ["first"]
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(torch.mps, "get_rng_state", lambda: state[0])
+    monkeypatch.setattr(torch.mps, "set_rng_state", lambda wanted: state.__setitem__(0, wanted))
+    with unchanged():
+        state[0] = "second"
+    assert state == ["first"]

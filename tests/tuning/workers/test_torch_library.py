@@ -106,6 +106,12 @@ def test_a_model_that_is_compiled_already_is_not_compiled_again(library: TorchLi
             library.arrange(SimpleNamespace(model=model), Settings(compile=True))  # type: ignore[arg-type,unused-ignore]
 
 
+def test_a_torch_without_compilation_in_place_says_so(library: TorchLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.nn.Module, "compile")
+    with pytest.raises(Unsupported, match=r"has no Module\.compile\(\)"):
+        library.arrange(SimpleNamespace(model=Own()), Settings(compile=True))  # type: ignore[arg-type,unused-ignore]
+
+
 def test_a_switch_that_the_step_undoes_has_no_effect(library: TorchLibrary) -> None:
     workload = SimpleNamespace(model=nn.Sequential(nn.Conv2d(3, 4, 3)))
     library.arrange(workload, CHANNELS_LAST)  # type: ignore[arg-type,unused-ignore]
