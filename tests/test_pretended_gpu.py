@@ -22,8 +22,8 @@ TWO = Machine(
         Gpu(name="NVIDIA A100-SXM4-40GB MIG 1g.5gb", uuid="MIG-0a-1b", capability=(7, 5), memory_bytes=256 * MIB),
     ),
     context_bytes=8 * MIB,
-    kernel_seconds=0.001,
-    pageable_gb_s=0.1,
+    kernel_seconds=0.003,
+    pageable_gb_s=0.02,
     pinned_gb_s=1.0,
     faults=(Fault(operator="aten::cos", dtype="float16", message="no kernel for Half", call=2),),
 )
@@ -118,7 +118,7 @@ torch.cuda.synchronize()
 small = torch.ones(2, device=cuda)
 started = time.perf_counter()
 start.record()
-for _ in range(100):
+for _ in range(40):
     small.add_(1)
 end.record()
 launched = time.perf_counter() - started
@@ -229,15 +229,15 @@ def test_memory_fragments(answers: dict[str, Any]) -> None:
 def test_the_device_has_a_clock_of_its_own(answers: dict[str, Any]) -> None:
     launched, waited, timed = answers["clock"]
     assert launched < timed
-    assert waited >= 0.1
-    assert 0.1 <= timed < waited + 0.01
+    assert waited >= 0.12
+    assert 0.12 <= timed < waited + 0.01
     assert answers["not ready"] == "builtins.RuntimeError: CUDA error: device not ready"
 
 
 def test_only_a_copy_from_pinned_memory_does_not_wait(answers: dict[str, Any]) -> None:
     assert answers["pinned"] == [False, True]
     pageable, pinned = answers["copies"]
-    assert pageable > 4 * MIB / 0.1e9
+    assert pageable > 4 * MIB / 0.02e9
     assert pinned < pageable / 2
 
 
