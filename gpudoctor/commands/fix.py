@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -44,14 +45,17 @@ def fix_options(command: Any) -> Any:
 @click.argument("names", nargs=-1, metavar="[ID]...", shell_complete=complete_names)
 @click.option("--undo", is_flag=True, help="Restore the environment as it was before the last fix.")
 @click.option("--continue", "resume", is_flag=True, help="Go on with the last fix after a step done by hand.")
+@click.option(
+    "--project", is_flag=True, help="Also change requirements, pyproject.toml, Dockerfile and compose file here."
+)
 @fix_options
-def fix(names: tuple[str, ...], undo: bool, resume: bool, **options: Any) -> NoReturn:
+def fix(names: tuple[str, ...], undo: bool, resume: bool, project: bool, **options: Any) -> NoReturn:
     """Fix the root cause, or the findings that are named, in the diagnosed Python environment, and verify it.
 
     The plan is shown first, as resolved by pip or uv. If a command fails, or the check is worse afterwards, the
     environment is restored. Whatever needs root, a driver or a restart is printed and never run.
     """
-    from gpudoctor.fixing.plan import check_names, choose, steps_of
+    from gpudoctor.fixing.plan import check_names, choose, services_without_gpu, steps_of
     from gpudoctor.fixing.requests import forget, remember, remembered
 
     if undo and (names or resume):
@@ -65,13 +69,14 @@ def fix(names: tuple[str, ...], undo: bool, resume: bool, **options: Any) -> NoR
     check_names(names, (check.id for check in run.rules.checks()))
     report = run.check()
     python = (report.snapshot.python and report.snapshot.python.executable) or ""
-    steps = steps_of(choose(report, names), python)
+    chosen = choose(report, names)
+    steps = steps_of(chosen, python)
     if any(step.kind != "environment" for step in steps) and not run.is_dry:
         remember(run.fixer.interpreter, names)
     elif not run.is_dry:
         forget(run.fixer.interpreter)
     nothing = f"{', '.join(names)} is not found here" if names else "nothing is found that needs a fix"
-    run.finish(steps, report, nothing)
+    run.finish(steps, report, nothing, services_without_gpu(chosen, report) if project else None)
 
 
 @click.command(cls=ManualCommand, short_help="Install PyTorch and CuPy builds that fit this machine and each other.")
@@ -116,29 +121,40 @@ class _Run:
 
         return check_host(local_host(self.setting), (), self.ignored, self.rules)
 
-    def finish(self, steps: Sequence[Step], report: Report, nothing: str) -> NoReturn:
-        """Plan, ask, apply, print how it ended, and end with its exit status."""
+    def finish(
+        self, steps: Sequence[Step], report: Report, nothing: str, services: Sequence[str] | None = None
+    ) -> NoReturn:
+        """Plan, ask, apply, print how it ended, and end with its exit status.
+
+        services: of the compose file, that are to get the GPU; None if no file of the project is changed.
+        """
         from gpudoctor.fixing.programs import Refused
+        from gpudoctor.fixing.project_files import edits_of
         from gpudoctor.fixing.result import FixResult
         from gpudoctor.fixing.run import ids
 
         with terminal.progress("Asking the installer what would change ...", sys.stderr):
             plan = self.fixer.plan(steps, report)
+        if services is not None:
+            plan = replace(plan, edits=edits_of(plan.resolution, services, Path(self.setting.directory)))
         found = ids(report, *(step.check for step in plan.steps))
         result = FixResult(plan=plan, status="planned", before=found, after=found)
         if plan.why:
             self._end(replace(result, status="refused", why=plan.why))
-        if not plan.steps or (plan.resolution is not None and not plan.changes):
+        if not plan.edits and (not plan.steps or (plan.resolution is not None and not plan.changes)):
             self._end(replace(result, status="fixed", why=nothing))
         if self.is_dry:
             self._end(result)
-        if plan.resolution is None:
+        if not plan.changes and not plan.edits:
             self._end(replace(result, status="not-fixed", why="every step is to be done by hand"))
         self._ask_user(plan)
         try:
-            done = self.fixer.apply(plan, report)
+            done = self.fixer.apply(plan, report) if plan.changes else self.fixer.edit(plan, report)
         except Refused as error:
             done = replace(result, status="refused", why=str(error))
+        if done.record is not None:
+            for edit in plan.edits:
+                edit.write()
         self._end(done)
 
     def _ask_user(self, plan: Plan) -> None:

@@ -48,7 +48,7 @@ def actions_of(remedy: Remedy, python: str) -> tuple[Action, ...]:
     """Return what the commands do to the environment of `python`; () if one of them is anything else."""
     found: list[Action] = []
     for command in remedy.commands:
-        words = _words(command)
+        words = _words(command, python)
         if not words:
             return ()
         if _only_shows(words, python):
@@ -60,7 +60,10 @@ def actions_of(remedy: Remedy, python: str) -> tuple[Action, ...]:
     return tuple(found)
 
 
-def _words(command: str) -> list[str]:
+def _words(command: str, python: str) -> list[str]:
+    if re.match(r"[A-Za-z]:\\|\.[\\/]?\w*\\", python):  # of PowerShell, where a backslash is one
+        words = re.findall(r"\"([^\"]*)\"|'([^']*)'|(\S+)", command.removeprefix("& "))
+        return ["".join(parts) for parts in words]
     try:
         return shlex.split(command)
     except ValueError:

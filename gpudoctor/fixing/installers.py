@@ -11,6 +11,7 @@ from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from gpudoctor.fixing.actions import Action
 from gpudoctor.fixing.environment import Inventory
@@ -19,6 +20,8 @@ from gpudoctor.model.record import record
 
 NEVER_DRAGGED = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton", "jax", "jaxlib", "numpy")
 """What a fix of something else leaves as it is. CuPy distributions too, of whatever name."""
+
+FIRST_PIP_WITH_REPORT = Version("23.0")  # the format of its report is stable from there on
 
 
 @record
@@ -117,6 +120,17 @@ class Pip(Installer):
     """pip of the environment itself. It runs isolated from the working directory."""
 
     name = "pip"
+
+    def resolve(self, actions: Sequence[Action]) -> Resolution:
+        version = self.inventory.version_of("pip")
+        if version is None:
+            raise Refused(f"the environment has no pip: {self.inventory.executable} -m ensurepip")
+        if Version(version) < FIRST_PIP_WITH_REPORT:
+            raise Refused(
+                f"pip {version} is too old to show a plan: update it with {self.inventory.executable} -m pip install"
+                f" 'pip>={FIRST_PIP_WITH_REPORT}'"
+            )
+        return super().resolve(actions)
 
     def _pip(self, *arguments: str) -> list[str]:
         return [self.inventory.executable, "-I", "-m", "pip", *arguments]

@@ -8,6 +8,7 @@ from gpudoctor.fixing.actions import Action, Kind, actions_of, kind_of
 from gpudoctor.fixing.environment import Inventory, broken_requirements
 from gpudoctor.fixing.installers import Change, Installer, Resolution, name_of
 from gpudoctor.fixing.programs import Refused
+from gpudoctor.fixing.project_files import FileEdit
 from gpudoctor.fixing.refusals import refuse_environment
 from gpudoctor.model import Finding, Remedy, Report, Severity
 from gpudoctor.model.record import record
@@ -30,12 +31,14 @@ class Plan:
     """What is to be done, in its order.
 
     resolution: what the environment steps do together; None if there is none, or if it was refused.
+    edits: of the project's files, if they were asked for.
     later: ids of findings whose steps wait for a step that gpudoctor does not run.
     why: why it is refused; "" if it is not.
     """
 
     steps: tuple[Step, ...]
     resolution: Resolution | None = None
+    edits: tuple[FileEdit, ...] = ()
     later: tuple[str, ...] = ()
     why: str = ""
 
@@ -61,15 +64,22 @@ def choose(report: Report, names: Sequence[str]) -> tuple[Finding, ...]:
 
 
 def steps_of(findings: Iterable[Finding], python: str) -> tuple[Step, ...]:
-    """Return a step for each finding: its first remedy that changes the environment, else its first one."""
+    """Return a step for each finding: its first remedy that changes the environment, else the best one."""
     return tuple(dict.fromkeys(_step(finding, python) for finding in findings))
+
+
+def services_without_gpu(findings: Iterable[Finding], report: Report) -> tuple[str, ...]:
+    """Return the services of a compose file that are found to need the GPU and to get none."""
+    setups = report.snapshot.containers.setups or () if report.snapshot.containers is not None else ()
+    facts = (fact for f in findings if f.check_id == "container-setup-without-gpu" for fact in f.facts)
+    numbers = (int(match[1]) for fact in facts if (match := re.match(r"containers\.setups\[(\d+)\]", fact)))
+    return tuple(dict.fromkeys(filter(None, (setups[number].service for number in numbers if number < len(setups)))))
 
 
 def _step(finding: Finding, python: str) -> Step:
     able = [remedy for remedy in finding.remedies if kind_of(remedy, python) == "environment"]
-    with_commands = [remedy for remedy in finding.remedies if remedy.commands]
     nothing = Remedy(summary=f"gpudoctor has no command for this: {finding.summary}")
-    return step_of(finding.check_id, (*able, *with_commands, *finding.remedies, nothing)[0], python)
+    return step_of(finding.check_id, (*able, *finding.remedies, nothing)[0], python)
 
 
 def step_of(check: str, remedy: Remedy, python: str) -> Step:

@@ -109,7 +109,13 @@ def _torch(wanted: dict[str, Requirement], facts: Facts, python: Python) -> Reme
 
 def _with_companions(commands: Sequence[str], wanted: dict[str, Requirement]) -> Iterator[str]:
     """Yield the commands that install a build for the CPU, with everything of PyTorch that is named."""
-    named = " ".join(f"{name}{wanted[name].specifier}" for name in ("torch", *COMPANIONS) if name in wanted)
+    version = _pinned(wanted.get("torch"))
+    belongs = torch_companions(version) if version else None
+    pins = {"torch": version, **{name: getattr(belongs, name, None) for name in COMPANIONS}}
+    local = "+cpu" if any("/whl/cpu" in command for command in commands) else ""
+    named = " ".join(
+        f"{name}=={pins[name]}{local}" if pins[name] else name for name in ("torch", *COMPANIONS) if name in wanted
+    )
     for command in commands:
         yield re.sub(r"(?<= )torch$", named, command) if " install " in command else command
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_USAGE
 from gpudoctor.fixing.plan import Plan, Step
+from gpudoctor.fixing.project_files import FileEdit
 from gpudoctor.model.record import record
 
 SCHEMA = "gpudoctor/fix/1"
@@ -34,7 +35,10 @@ def render_json(result: FixResult) -> str:
     """Return the result as JSON."""
     content = {
         "schema": SCHEMA,
-        "plan": [_step(result.plan, step) for step in result.plan.steps],
+        "plan": [
+            *(_step(result.plan, step) for step in result.plan.steps),
+            *(_edit(edit) for edit in result.plan.edits),
+        ],
         "status": result.status,
         "why": result.why,
         "before": result.before,
@@ -54,6 +58,11 @@ def _step(plan: Plan, step: Step) -> dict[str, Any]:
     }
 
 
+def _edit(edit: FileEdit) -> dict[str, Any]:
+    summary = f"Change {edit.path.name}"
+    return {"check": "", "summary": summary, "commands": [], "kind": "project", "changes": [], "diff": edit.diff}
+
+
 def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield the plan for a person."""
     for number, step in enumerate(plan.steps, 1):
@@ -67,6 +76,9 @@ def plan_lines(plan: Plan) -> Iterator[str]:
             before, after = change.before or "not installed", change.after or "removed"
             text = f"{before} (reinstalled)" if before == after else f"{before} -> {after}"
             yield f"       {change.name:{width}}  {text}"
+    for edit in plan.edits:
+        yield f"Change {edit.path.name}:"
+        yield from (f"     {line}" for line in edit.diff)
     if plan.later:
         yield f"After that: gpudoctor fix --continue ({', '.join(plan.later)})"
     elif any(step.kind == "system" for step in plan.steps):

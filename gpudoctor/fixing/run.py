@@ -1,6 +1,7 @@
 """One fix from its plan to its end: apply, verify, and what the check says afterwards."""
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -61,6 +62,8 @@ class Fixer:
             GpudoctorError: the environment could not be restored as a whole; the message names what differs.
         """
         assert plan.resolution is not None, "there is something to apply"
+        if sys.platform == "win32":
+            raise Refused("on Windows gpudoctor changes no environment yet: gpudoctor fix --script prints what to run")
         inventory = read_inventory(self.interpreter)
         installer = installer_of(_tool(before), inventory, self.environ)
         store, interrupts, reports = Store(inventory.prefix), Interrupts(), list[Report]()
@@ -89,9 +92,23 @@ class Fixer:
         return replace(
             found,
             status=status,
-            why=f"{', '.join(still)} is still found" if still else "",
+            why=_what_is_left(plan, after, still) if still else "",
             after=ids(after),
             record=str(store.record),
+        )
+
+    def edit(self, plan: Plan, before: Report) -> FixResult:
+        """Change the project's files only, and return what the check finds afterwards."""
+        for edit in plan.edits:
+            edit.write()
+        after, fixed = self.ask(), [step.check for step in plan.steps]
+        still = [check for check in fixed if check in ids(after, check)]
+        return FixResult(
+            plan=plan,
+            status="not-fixed" if still else "fixed",
+            why=_what_is_left(plan, after, still) if still else "the project's files were changed",
+            before=ids(before, *fixed),
+            after=ids(after, *fixed),
         )
 
     def undo(self) -> str:
@@ -108,6 +125,15 @@ class Fixer:
             else:
                 _check_restored(store.undo())
         return store.prefix
+
+
+def _what_is_left(plan: Plan, after: Report, still: Sequence[str]) -> str:
+    """Return what is still found, and which of its remedies was not tried."""
+    tried = {step.remedy.commands for step in plan.steps}
+    others = (r for f in after.findings if f.check_id in still for r in f.remedies if r.commands not in tried)
+    other = next((remedy for remedy in others if remedy.commands), None)
+    next_one = f". Another way: {other.summary}: {'; '.join(other.commands)}" if other is not None else ""
+    return f"{', '.join(still)} is still found{next_one}"
 
 
 def ids(report: Report, *more: str) -> tuple[str, ...]:

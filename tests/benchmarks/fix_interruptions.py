@@ -3,8 +3,8 @@
     python -m tests.benchmarks.fix_interruptions --kills 25 --installer pip --installer uv --seed 7
 
 Each run starts a fix of PyTorch and of two CuPy packages at once, and kills gpudoctor with SIGKILL at a random moment
-after it began to fetch: every second time with everything that it started, otherwise alone, so that pip or uv goes on.
-The next gpudoctor finds what is left. Then every file is compared by content and mode.
+after it began to fetch, or to apply the change, by turns. Every second time everything that it started is killed too,
+otherwise pip or uv goes on. The next gpudoctor finds what is left. Then every file is compared by content and mode.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.stand_ins import RTX_4090, Cuda, Nvml, install
 DRIVER = "580.65.06"
 PACKAGES = ("torch==2.13.0+cpu", "torchvision==0.28.0+cpu", "tiny", "cupy-cuda12x", "cupy-cuda13x", "numpy==2.4.6")
 FINDINGS = ("torch-cpu-build", "cupy-multiple-packages")
-FIRST_LINE = "Fetching the packages"
+BEGINNINGS = ("Fetching the packages", "Applying the change")
 
 
 def main() -> None:
@@ -58,13 +58,16 @@ def machine(folder: Path) -> Bed:
 def kill_often(env: Env, kills: int, chance: random.Random) -> Counter[str]:
     """Return how often each outcome came."""
     before = env.state()
-    seconds = _fix(env, None)
-    planned = env.state()
-    _settle(env, "--undo")
-    assert env.state() == before != planned
+    seconds = {}
+    for beginning in BEGINNINGS:
+        seconds[beginning] = _fix(env, beginning, None)
+        planned = env.state()
+        _settle(env, "--undo")
+        assert env.state() == before != planned
     counted: Counter[str] = Counter()
     for number in range(kills):
-        _fix(env, chance.uniform(0, seconds), alone=number % 2 == 0)
+        beginning = BEGINNINGS[number // 2 % 2]
+        _fix(env, beginning, chance.uniform(0, seconds[beginning]), alone=number % 2 == 0)
         counted["changed when killed"] += env.state() not in (before, planned)
         _settle(env)
         state = env.state()
@@ -78,15 +81,15 @@ def kill_often(env: Env, kills: int, chance: random.Random) -> Counter[str]:
     return counted
 
 
-def _fix(env: Env, kill_after: float | None, alone: bool = False) -> float:
-    """Fix, and kill it so many seconds after it began to fetch. Return how long it took from there to its end."""
+def _fix(env: Env, beginning: str, kill_after: float | None, alone: bool = False) -> float:
+    """Fix, and kill it so many seconds after that line. Return how long it took from there to its end."""
     command = [sys.executable, "-m", "gpudoctor", "fix", *FINDINGS, "--yes", "--fast", "--python", env.python]
     with subprocess.Popen(
         command, env=dict(env.bed.variables), cwd=env.bed.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if FIRST_LINE in line.decode():
+            if beginning in line.decode():
                 break
         began = time.monotonic()
         if kill_after is not None:

@@ -68,6 +68,13 @@ def test_what_is_left_to_a_person(command: str) -> None:
     assert kind_of(made, PYTHON) == "system"
 
 
+def test_commands_of_powershell() -> None:
+    python = r"C:\Program Files\venv\python.exe"
+    made = remedy(f"& '{python}' -m pip install \"cupy-cuda12x[ctk]\"", f'& "{python}" -c "import cupy"')
+    assert actions_of(made, python) == (Action(requirements=("cupy-cuda12x[ctk]",)),)
+    assert actions_of(remedy(f"& '{python}' -m pip install torch; calc"), python) == ()
+
+
 def test_what_needs_more_than_commands() -> None:
     install = f"{PYTHON} -m pip install torch"
     assert kind_of(remedy(install, needs=("reboot",)), PYTHON) == "system"

@@ -1,0 +1,145 @@
+"""Files of a project that ask for something else than what is installed: what to change in them, as a diff.
+
+Only versions, addresses of PyTorch's indexes and one line of a compose file change; comments and formatting stay.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from gpudoctor.data.torch_builds import INDEX
+from gpudoctor.errors import UsageError
+from gpudoctor.files import read_bounded, write_whole
+from gpudoctor.fixing.installers import Pin, Resolution
+from gpudoctor.model.record import record
+from gpudoctor.trust import refuse_links_of_others
+
+PATTERNS = ("requirements*.txt", "constraints*.txt", "pyproject.toml", "Dockerfile*")
+COMPOSE = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
+_MOST_BYTES = 1 << 20
+_VARIANT = rf"({re.escape(INDEX)}/)(cpu|cu\d+|rocm[\d.]+|xpu)(?![\w.])"
+
+
+@record
+class FileEdit:
+    """A file of the project, before and after."""
+
+    path: Path
+    before: str
+    after: str
+
+    @property
+    def diff(self) -> tuple[str, ...]:
+        """Return the lines of a unified diff."""
+        before, after, name = self.before.splitlines(), self.after.splitlines(), self.path.name
+        return tuple(difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm=""))
+
+    def write(self) -> None:
+        """Change the file. Raises UsageError: it is not what it was, or cannot be written."""
+        if _read(self.path) != self.before:
+            raise UsageError(f"{self.path} changed meanwhile, and was left alone: run gpudoctor fix again")
+        write_whole(self.path, self.after)
+
+
+def edits_of(resolution: Resolution | None, services: Sequence[str], folder: Path) -> tuple[FileEdit, ...]:
+    """Return what to change in the files of a project.
+
+    services: of its compose file, that are to get the GPU.
+    """
+    pins = resolution.pins if resolution is not None else ()
+    return tuple(edit for edit in _edits(pins, services, folder) if edit.before != edit.after)
+
+
+def _edits(pins: Sequence[Pin], services: Sequence[str], folder: Path) -> Iterator[FileEdit]:
+    for path in sorted({path for pattern in PATTERNS for path in folder.glob(pattern)}):
+        text = _read(path)
+        if text is not None:
+            yield FileEdit(path=path, before=text, after=with_versions(text, pins))
+    compose = next((folder / name for name in COMPOSE if (folder / name).is_file()), None)
+    text = _read(compose) if compose is not None and services else None
+    if compose is not None and text is not None:
+        after = text
+        for service in services:
+            after = with_gpu(after, service)
+        yield FileEdit(path=compose, before=text, after=after)
+
+
+def _read(path: Path) -> str | None:
+    """Return the text of a file; None if it is none that gpudoctor may change."""
+    try:
+        refuse_links_of_others(path)
+        return read_bounded(path, _MOST_BYTES).decode("utf-8")
+    except (OSError, ValueError, UsageError):
+        return None
+
+
+def with_versions(text: str, pins: Sequence[Pin]) -> str:
+    """Return the text of a requirements file, pyproject.toml or Dockerfile with versions that contradict no pin.
+
+    A version that the pin satisfies stays, and so does everything in a comment.
+    """
+    return "".join(_with_versions(line, pins) for line in text.splitlines(keepends=True))
+
+
+def _with_versions(line: str, pins: Sequence[Pin]) -> str:
+    code, comment = re.match(r"((?:(?!(?:^|\s)#).)*)(.*)", line, re.DOTALL).groups()  # type: ignore[union-attr]
+    for pin in pins:
+        name = re.sub(r"[-_.]+", "[-_.]+", re.escape(pin.name).replace("\\-", "-"))
+
+        def replaced(match: re.Match[str], version: str = pin.version) -> str:
+            return match[0] if _is_met(match[2], version) else f"{match[1]}{version}"
+
+        code = re.sub(rf"(?i)((?<![\w.-]){name}(?:\[[\w, -]*\])?\s*==\s*)([\w.+*]+)", replaced, code)
+    variant = next((v for pin in pins if (v := _variant(pin))), None)
+    if variant is not None:
+        code = re.sub(_VARIANT, rf"\g<1>{variant}", code)
+    return code + comment
+
+
+def _variant(pin: Pin) -> str:
+    """Return the build of PyTorch that a pin names, as its index has it."""
+    match = re.search(r"\+(cpu|cu\d+|rocm[\d.]+|xpu)$", pin.version) if pin.name == "torch" else None
+    return match[1] if match else ""
+
+
+def _is_met(asked: str, version: str) -> bool:
+    try:
+        return SpecifierSet(f"=={asked}").contains(version, prereleases=True)
+    except InvalidSpecifier:
+        return False
+
+
+def with_gpu(text: str, service: str) -> str:
+    """Return the text of a compose file in which the service asks for all GPUs.
+
+    Source: "gpus" in https://docs.docker.com/reference/compose-file/services/ (from compose 2.30 on)
+    """
+    lines = text.splitlines(keepends=True)
+    top = next((n for n, line in enumerate(lines) if re.match(r"services:\s*(#.*)?$", line)), None)
+    if top is None:
+        return text
+    name = re.compile(rf"""(\s+)(?P<quote>["']?){re.escape(service)}(?P=quote):\s*(#.*)?$""")
+    end = next((n for n, line in enumerate(lines) if n > top and re.match(r"[^\s#]", line)), len(lines))
+    found = next((n for n in range(top + 1, end) if name.match(lines[n])), None)
+    if found is None:
+        return text
+    outer = _indent(lines[found])
+    inside = [line for line in _block(lines[found + 1 : end], outer) if line.strip() and line.strip()[0] != "#"]
+    if not inside or any(re.match(r"\s+(gpus|deploy|runtime|<<)\s*:", line) for line in inside):
+        return text  # what is there already may ask for GPUs in another way
+    ending = "\r\n" if lines[found].endswith("\r\n") else "\n"
+    return "".join((*lines[: found + 1], f"{' ' * _indent(inside[0])}gpus: all{ending}", *lines[found + 1 :]))
+
+
+def _block(lines: Sequence[str], outer: int) -> Iterator[str]:
+    for line in lines:
+        if line.strip() and not line.strip().startswith("#") and _indent(line) <= outer:
+            return
+        yield line
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))

@@ -1,0 +1,114 @@
+"""Files of a project change in what contradicts the fix, and in nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gpudoctor.errors import UsageError
+from gpudoctor.fixing.installers import Pin, Resolution
+from gpudoctor.fixing.project_files import edits_of, with_gpu, with_versions
+
+CU130 = (Pin(name="torch", version="2.13.0+cu130"), Pin(name="torchvision", version="0.28.0+cu130"))
+PLAN = Resolution(pins=CU130, removes=(), changes=())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("torch==2.13.0+cpu\n", "torch==2.13.0+cu130\n", id="requirements"),
+        pytest.param("torch == 2.12.0  # torch==2.12.0\n", "torch == 2.13.0+cu130  # torch==2.12.0\n", id="comment"),
+        pytest.param("torch==2.13.0\n", "torch==2.13.0\n", id="any build"),
+        pytest.param("torch==2.13.*\n", "torch==2.13.*\n", id="any patch version"),
+        pytest.param("torch>=2.4\ntorch-geometric==2.6\n", "torch>=2.4\ntorch-geometric==2.6\n", id="other names"),
+        pytest.param("my-torch==1\nTorchVision==0.20.0\r\n", "my-torch==1\nTorchVision==0.28.0+cu130\r\n", id="case"),
+        pytest.param(
+            "--extra-index-url https://download.pytorch.org/whl/cpu\n",
+            "--extra-index-url https://download.pytorch.org/whl/cu130\n",
+            id="index",
+        ),
+        pytest.param(
+            'dependencies = ["torch==2.13.0+cpu", "rich==13"]  # pinned\n',
+            'dependencies = ["torch==2.13.0+cu130", "rich==13"]  # pinned\n',
+            id="pyproject.toml",
+        ),
+        pytest.param(
+            "RUN pip install torch==2.12.0 \\\n    --index-url https://download.pytorch.org/whl/cpu\n",
+            "RUN pip install torch==2.13.0+cu130 \\\n    --index-url https://download.pytorch.org/whl/cu130\n",
+            id="Dockerfile",
+        ),
+        pytest.param("https://example.com/whl/cpu#torch==1.0\n", "https://example.com/whl/cpu#torch==2.13.0+cu130\n"),
+    ],
+)  # fmt: skip
+def test_versions(before: str, after: str) -> None:
+    assert with_versions(before, CU130) == after
+
+
+COMPOSE = """\
+# the project
+services:
+  web:
+    image: nginx
+  train:  # on the GPU
+
+    # PyTorch
+    image: pytorch/pytorch
+    volumes: [.:/app]
+volumes:
+  train:
+"""
+
+
+def test_a_service_gets_the_gpu() -> None:
+    after = with_gpu(COMPOSE, "train")
+    assert yaml.safe_load(after)["services"]["train"]["gpus"] == "all"
+    assert after.replace("    gpus: all\n", "") == COMPOSE
+    assert "gpus" not in yaml.safe_load(after)["services"]["web"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("services:\n  train: {image: x}\n", id="in one line"),
+        pytest.param("services:\n  train:\n    deploy: {}\n", id="it has a reservation"),
+        pytest.param("services:\n  train:\n    <<: *base\n", id="merged"),
+        pytest.param("volumes:\n  train:\n    x: y\n", id="no service"),
+        pytest.param("services:\n  other:\n    image: x\n", id="another service"),
+        pytest.param("", id="empty"),
+    ],
+)
+def test_a_compose_file_that_is_left_alone(text: str) -> None:
+    assert with_gpu(text, "train") == text
+
+
+def test_edits_are_diffs_and_written_once(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_bytes(b"# ours\r\ntorch==2.12.0\r\n")
+    (tmp_path / "requirements-dev.txt").write_text("pytest==8\n")
+    (tmp_path / "compose.yaml").write_text(COMPOSE)
+    first, second = edits_of(PLAN, ["train"], tmp_path)
+    assert [edit.path.name for edit in (first, second)] == ["requirements.txt", "compose.yaml"]
+    assert first.diff[-2:] == ("-torch==2.12.0", "+torch==2.13.0+cu130")
+    first.write()
+    assert (tmp_path / "requirements.txt").read_bytes() == b"# ours\r\ntorch==2.13.0+cu130\r\n"
+    with pytest.raises(UsageError, match="changed meanwhile"):
+        first.write()
+    assert [edit.path.name for edit in edits_of(PLAN, [], tmp_path)] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a link away")
+def test_a_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("torch==2.12.0\n")
+    link = tmp_path / "requirements.txt"
+    link.symlink_to(tmp_path / "mine.txt")
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    assert edits_of(PLAN, [], tmp_path) == ()
+
+
+def test_what_is_no_text_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_bytes(b"\xff\xfetorch==2.12.0")
+    (tmp_path / "Dockerfile").mkdir()
+    os.mkfifo(tmp_path / "constraints.txt")
+    assert edits_of(PLAN, [], tmp_path) == ()

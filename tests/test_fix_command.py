@@ -1,0 +1,130 @@
+"""`gpudoctor fix` and `gpudoctor install` as a user types them."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import Install
+from tests.fixing.beds import Bed
+from tests.fixing.conftest import bed, bundled_pip
+from tests.stand_ins import Cuda, Nvml
+
+__all__ = ["bed", "bundled_pip"]
+
+NO_DRIVER = {"LD_LIBRARY_PATH": "", "STAND_IN_NVML": "", "STAND_IN_CUDA": ""}
+CPU = ("torch==2.13.0+cpu", "tiny")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(("fix", "torch-cpu-bild"), "no check is named 'torch-cpu-bild': did you mean", id="mistyped"),
+        pytest.param(("fix", "--undo", "torch-cpu-build"), "--undo takes no ids", id="undo of one"),
+        pytest.param(("fix", "--continue"), "there is no fix to go on with", id="nothing to go on with"),
+        pytest.param(("fix", "--undo"), "there is nothing to undo", id="nothing to undo"),
+        pytest.param(("install",), "Missing argument", id="nothing to install"),
+        pytest.param(("install", "scipy"), "'scipy' is not one of torch, torchvision", id="not in the tables"),
+        pytest.param(("install", "--index-url=x"), "No such option", id="an option of pip"),
+        pytest.param(("install", "torch @ file:///x"), "is not one of torch", id="an address"),
+        pytest.param(("install", "torch==2.99"), "torch 2.99 is not in gpudoctor's tables", id="unknown version"),
+        pytest.param(("install", "torch>=2"), "name one version as torch==VERSION", id="a range"),
+        pytest.param(
+            ("install", "torch==2.13.0", "torchvision==0.20.0"),
+            "torchvision 0.20.0 does not belong to torch 2.13.0: torchvision 0.28.0 does",
+            id="not together",
+        ),
+        pytest.param(("install", "cupy-cuda12x", "cupy-cuda13x"), "CuPy packages install the same files", id="twins"),
+        pytest.param(("install", "cupy", "cupy"), "cupy is named twice", id="twice"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_one_line_and_changes_nothing(arguments: tuple[str, ...], message: str, bed: Bed) -> None:
+    env = bed.environment()
+    before = env.state()
+    done = env.gpudoctor(*arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert message in done.stderr
+    assert env.state() == before
+
+
+def test_without_an_answer_nothing_changes(bed: Bed) -> None:
+    env = bed.environment(*CPU)
+    before = env.state()
+    done = env.gpudoctor("fix")
+    assert done.returncode == 2
+    assert done.stderr.endswith("gpudoctor: nothing was changed: add --yes to apply the plan, or --dry-run to see it\n")
+    assert env.state() == before
+
+
+@pytest.mark.parametrize(("answer", "status"), [(b"n\n", 2), (b"y\n", 0)])
+def test_it_asks_in_a_terminal(bed: Bed, answer: bytes, status: int) -> None:
+    env = bed.environment(*CPU)
+    command = [sys.executable, "-m", "gpudoctor", "fix", "--fast", "--python", env.python]
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        command, env=dict(bed.variables), cwd=bed.folder, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        os.close(slave)
+        os.write(master, answer)
+        _, error = process.communicate()
+    os.close(master)
+    assert process.returncode == status, error
+    assert b"torch  2.13.0+cpu -> 2.13.0+cu130" in error
+    assert b"Apply this plan?" in error
+    assert env.versions()["torch"] == ("2.13.0+cu130" if status == 0 else "2.13.0+cpu")
+
+
+def test_everything_together_is_one_plan(bed: Bed) -> None:
+    env = bed.environment("numpy==2.4.6")
+    done = env.gpudoctor("install", "torch==2.13.0", "torchvision", "torchaudio", "cupy", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "driver 580.65.06 and compute capability 8.9 can run" in done.stdout  # the reason
+    expected = {"torch": "2.13.0+cu130", "torchvision": "0.28.0+cu130", "torchaudio": "2.11.0+cu130"}
+    assert {**expected, "cupy-cuda13x": "14.2.0"}.items() <= env.versions().items()
+    again = env.gpudoctor("install", "torch==2.13.0", "torchvision", "--yes")
+    assert (again.returncode, again.stdout.splitlines()[-1]) == (
+        0,
+        "Nothing to do: everything that is named is installed.",
+    )
+
+
+def test_what_fits_nothing_here_is_explained(bed: Bed) -> None:
+    done = bed.environment().gpudoctor("install", "torch==1.8.0")
+    assert done.returncode == 2
+    assert done.stderr.startswith("gpudoctor: torch 1.8.0 has no build for this machine: Install PyTorch 2.14.1 built")
+
+
+def test_without_a_gpu_it_is_the_build_for_the_cpu(bed: Bed) -> None:
+    env = bed.environment()
+    done = env.gpudoctor("install", "torch==2.13.0", "torchvision", "--yes", **NO_DRIVER)
+    assert done.returncode == 0, done.stderr
+    assert {"torch": "2.13.0+cpu", "torchvision": "0.28.0+cpu"}.items() <= env.versions().items()
+    done = env.gpudoctor("install", "cupy", **NO_DRIVER)
+    assert (done.returncode, "CuPy needs an NVIDIA GPU" in done.stderr) == (2, True)
+
+
+def test_project_files_are_shown_and_changed(bed: Bed) -> None:
+    env = bed.environment(*CPU)
+    requirements = bed.folder / "requirements.txt"
+    requirements.write_text("# ours\ntorch==2.13.0+cpu  # the CPU\n")
+    shown = env.gpudoctor("fix", "--project", "--dry-run").stdout
+    assert "     +torch==2.13.0+cu130  # the CPU\n" in shown
+    assert "+cpu  #" in requirements.read_text()
+    assert env.fix("--project", "--yes")["status"] == "fixed"
+    assert requirements.read_text() == "# ours\ntorch==2.13.0+cu130  # the CPU\n"
+
+
+def test_a_step_by_hand_is_printed_and_the_fix_goes_on_after_it(bed: Bed, driver_stand_in: Install) -> None:
+    env = bed.environment(*CPU)
+    mismatch = driver_stand_in(bed.folder / "old", nvml=Nvml(fail={"nvmlInit": 18}), cuda=Cuda(fail={"cuInit": 803}))
+    found = env.fix("driver-library-mismatch", "torch-cpu-build", "--yes", **mismatch)
+    assert [(step["check"], step["kind"]) for step in found["plan"]] == [("driver-library-mismatch", "system")]
+    assert (found["status"], found["exit"]) == ("not-fixed", 1)
+    assert env.versions()["torch"] == "2.13.0+cpu"
+    assert env.fix("--continue", "--yes")["status"] == "fixed"
+    assert env.versions()["torch"] == "2.13.0+cu130"
+    assert env.gpudoctor("fix", "--continue").returncode == 2  # once
