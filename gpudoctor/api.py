@@ -99,6 +99,7 @@ def tune(
     max_batch: int | None = None,
     effective_batch: int | None = None,
     goal: str = THROUGHPUT,
+    vary: str | None = None,
     exhaustive: bool = False,
     compare: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -119,6 +120,7 @@ def tune(
     min_batch, max_batch: no batch is smaller or larger.
     effective_batch: samples between two steps of the optimiser, by gradient accumulation.
     goal: "throughput", or "latency": the shortest step of the smallest batch allowed.
+    vary: a parameter of the workload and its values, "sequence=128,512"; each gets its share of the budget.
     exhaustive: measure every precision at every power of two that fits.
     compare: an earlier tuning (JSON): the result says what changed since.
     resume: file (JSON) that is kept up to date after each measurement; if it exists, its search continues.
@@ -134,7 +136,7 @@ def tune(
     """
     from gpudoctor.files import check_writable
     from gpudoctor.profiles.from_tuning import check_assignments
-    from gpudoctor.tuning import comparison, tuner
+    from gpudoctor.tuning import comparison, tuner, variations
     from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
     from gpudoctor.tuning.tuning_run import Request
 
@@ -151,18 +153,20 @@ def tune(
     check_assignments(assignments)
     if profile is not None:
         check_writable(Path(profile))
-    executor = LocalExecutor(
-        (interpreter_meant(os.environ) or sys.executable) if python is None else executable(os.fspath(python)),
-        Target(workload=workload, mode=mode, device=device, memory_fraction=memory_fraction),
-        timeouts=Timeouts(comparison=budget * COMPARISON_SHARE, budget=math.inf if exhaustive else budget),
-    )
+    each = variations.parse_vary(vary)
+    if resume is not None and len(each) > 1:
+        raise UsageError("--resume keeps one search: not with several values of --vary")
+    seconds = budget / len(each)
+    timeouts = Timeouts(comparison=seconds * COMPARISON_SHARE, budget=math.inf if exhaustive else seconds)
+    interpreter = (interpreter_meant(os.environ) or sys.executable) if python is None else executable(os.fspath(python))
+    target = Target(workload=workload, mode=mode, device=device, memory_fraction=memory_fraction)
     earlier = None if compare is None else _read_tuning(Path(compare))
     kept = None if resume is None else Path(resume)
     if kept is not None:
         check_writable(kept)
     request = Request(
         precisions=tuple(precisions),
-        budget_seconds=budget,
+        budget_seconds=seconds,
         largest_batch=largest,
         smallest_batch=min_batch,
         effective_batch=effective_batch,
@@ -170,7 +174,13 @@ def tune(
         exhaustive=exhaustive,
         before=_read_tuning(kept) if kept is not None and kept.exists() else None,
     )
-    tuning = tuner.tune(executor, request, say, lambda known: _keep(known, kept))
+    tunings: list[Tuning] = []
+    for parameters in each:
+        executor = LocalExecutor(interpreter, replace(target, parameters=parameters), timeouts=timeouts)
+        tunings.append(tuner.tune(executor, request, say, lambda known: _keep(known, kept)))
+        if tunings[-1].interrupted == SIGNAL:
+            break
+    tuning = variations.combined(tunings)
     if earlier is not None:
         tuning = replace(tuning, comparison=tuple(comparison.compare(earlier, tuning)))
     _keep(tuning, kept)

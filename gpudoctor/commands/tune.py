@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 @click.option("--min-batch", type=click.IntRange(min=1), help="Smallest batch size to measure.")
 @click.option("--max-batch", type=click.IntRange(min=1), help="Largest batch size to measure.")
 @click.option("--effective-batch", type=click.IntRange(min=1), help="Samples per optimiser step, by accumulation.")
+@click.option("--vary", metavar="NAME=A,B,C",
+              help="Tune for each value of a parameter of the workload, such as sequence=128,512.")  # fmt: skip
 @click.option("--exhaustive", is_flag=True, help="Measure every precision at every power of two that fits.")
 @click.option("--compare", type=click.Path(dir_okay=False), metavar="FILE",
               help="Show what changed since an earlier tuning, written with --format json.")  # fmt: skip

@@ -195,6 +195,7 @@ class TunedWorkload:
 
     name: str
     mode: Annotated[str, Fact('"training" or "inference"; empty if it is the user\'s own')] = ""
+    parameters: Annotated[str, Fact('what it was built with: "sequence=512"; empty for nothing')] = ""
     unit: str = "samples/s"
     sample_bytes: Annotated[int | None, Fact("one sample as it comes from the host", "bytes")] = None
     dataset_size: Annotated[int | None, Fact("samples of the user's data set, if given")] = None
@@ -266,6 +267,15 @@ class SettingTrial:
 
 
 @record
+class Variation:
+    """What is recommended for one value of a parameter of the workload."""
+
+    parameters: Annotated[str, Fact('"sequence=512"')]
+    recommendation: Recommendation | None = None
+    interrupted: str | None = None
+
+
+@record
 class Tuning:
     """The result of one run."""
 
@@ -280,6 +290,7 @@ class Tuning:
     bandwidth: Bandwidth | None = None
     transfers: tuple[Transfer, ...] = ()
     loading: tuple[Loading, ...] = ()
+    variations: Annotated[tuple[Variation, ...], Fact("one for each value of --vary; the last is this tuning")] = ()
     comparison: Annotated[tuple[str, ...], Fact("what changed since an earlier tuning, in sentences")] = ()
     profile: Annotated[str | None, Fact("path of the profile written")] = None
     budget_needed_seconds: Annotated[

@@ -28,6 +28,7 @@ def render(tuning: Tuning, *, color: bool, width: int, encoding: str | None = "u
         _precisions(tuning, color, width),
         _switches(tuning, width),
         _listed("data", tuning_words.transfers(tuning), width),
+        _listed("by parameter", tuning_words.variations(tuning), width),
         _listed("compared with the earlier tuning", list(map(clean, tuning.comparison)), width),
         _profile(tuning, width),
         _warnings(tuning, color, width),

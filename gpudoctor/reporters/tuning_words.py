@@ -17,6 +17,7 @@ from gpudoctor.model.tuning import (
     Settings,
     Transfer,
     Tuning,
+    Variation,
 )
 from gpudoctor.reporters.quantities import UNKNOWN, gibibytes, percent, rate, significant, step_time
 from gpudoctor.tuning import figures
@@ -66,6 +67,22 @@ def memory(tuning: Tuning) -> str:
         peak += f", {gibibytes(headroom)} of {gibibytes(limit)} GiB left free ({percent(headroom / limit)}%)"
     largest = "unknown" if advice.max_batch_size is None else f"{advice.max_batch_size:,}"
     return f"{peak}; the largest safe batch is {largest}"
+
+
+def variations(tuning: Tuning) -> list[str]:
+    """Return what is recommended for each value that was varied."""
+    return [f"{name(item.parameters)}: {_variation(item)}" for item in tuning.variations]
+
+
+def _variation(item: Variation) -> str:
+    advice = item.recommendation
+    if advice is None:
+        return "no recommendation"
+    largest = "unknown" if advice.max_batch_size is None else f"{advice.max_batch_size:,}"
+    early = ", search cut short" if item.interrupted else ""
+    peak = "" if advice.peak_memory_bytes is None else f", {gibibytes(advice.peak_memory_bytes)} GiB"
+    speed = f"{rate(advice.throughput)} {name(advice.unit)}"
+    return f"{name(advice.precision)}, batch {advice.batch_size:,}, {speed}{peak}, largest safe batch {largest}{early}"
 
 
 def step_latency(tuning: Tuning) -> str:
@@ -247,7 +264,8 @@ def device(tuning: Tuning) -> list[str]:
         "CuPy": tuned.cupy_version,
         "CUDA": tuned.cuda_version,
     }
-    work = f"{name(tuning.workload.name)} {name(tuning.workload.mode)}".rstrip()
+    given = tuning.workload
+    work = " ".join(filter(None, map(name, (given.name, given.mode, given.parameters))))
     return [
         work,
         f"{name(tuned.kind)}{index} {name(tuned.name)}".rstrip(),

@@ -15,7 +15,8 @@ MEMORY_CHANGE = 0.02
 def compare(before: Tuning, now: Tuning) -> Iterator[str]:
     """Yield what changed from an earlier tuning to this one."""
     yield from differences(before, now)
-    if (before.workload.name, before.workload.mode) != (now.workload.name, now.workload.mode):
+    old, new = before.workload, now.workload
+    if (old.name, old.mode, old.parameters) != (new.name, new.mode, new.parameters):
         yield "The rates are not compared, because the workloads differ."
         return
     yield f"recommended before: {_advice(before.recommendation)}"

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -75,6 +75,7 @@ class Target:
     """What is measured, and where.
 
     workload: a built-in one's name, MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE.
+    parameters: that the workload is built with, by name.
     device: "auto", "cpu", "cuda:1", "mps".
     arrays: the workload computes with CuPy or NumPy, not with torch; None for what is known of the built-in ones.
     memory_fraction: share of the memory free at the beginning that trials may use.
@@ -83,6 +84,7 @@ class Target:
 
     workload: str
     mode: str = catalog.TRAINING
+    parameters: Mapping[str, int] = field(default_factory=dict)
     device: str = "auto"
     arrays: bool | None = None
     memory_fraction: float = 0.9
@@ -108,7 +110,7 @@ class LocalExecutor:
         timeouts: Timeouts | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._known_workload = catalog.describe(target.workload, target.mode)
+        self._known_workload = catalog.describe(target.workload, target.mode, target.parameters)
         of_arrays = set(catalog.precisions(target.workload)) <= set(COMPLEX_PRECISIONS)
         pynvml = importlib.util.find_spec("pynvml")
         self._interpreter = interpreter

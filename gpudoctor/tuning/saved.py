@@ -44,7 +44,7 @@ def differences(before: Tuning, now: Tuning) -> Iterator[str]:
         was, is_now = getattr(before.device, field), getattr(now.device, field)
         if was != is_now:
             yield f"{name}: {_shown(was)} before, {_shown(is_now)} now"
-    for field, name in (("name", "workload"), ("mode", "mode")):
+    for field, name in (("name", "workload"), ("mode", "mode"), ("parameters", "parameters")):
         was, is_now = getattr(before.workload, field), getattr(now.workload, field)
         if was != is_now:
             yield f"{name}: {_shown(was)} before, {_shown(is_now)} now"

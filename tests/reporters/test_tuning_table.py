@@ -12,6 +12,7 @@ from gpudoctor.model.tuning import (
     TunedDevice,
     TunedWorkload,
     Tuning,
+    Variation,
 )
 from gpudoctor.reporters.tuning_table import render
 from tests.reporters import tunings
@@ -119,6 +120,15 @@ def test_latency_stands_first_if_it_is_the_goal() -> None:
     assert ": 1.23 ms a step, " in text
     assert "  latency of a step: median 1.23 ms, p95 2.00 ms, p99 3.10 ms\n" in text
     assert "convergence" not in text
+
+
+def test_what_each_value_of_a_parameter_gets() -> None:
+    advice = tunings.CPU.recommendation
+    shown = Variation(parameters="sequence=512", recommendation=advice, interrupted="budget")
+    text = table(replace(tunings.CPU, variations=(Variation(parameters="sequence=128"), shown)), 200)
+    assert advice is not None
+    assert f"by parameter\n  sequence=128: no recommendation\n  sequence=512: {advice.precision}, batch " in text
+    assert ", search cut short\n" in text
 
 
 def test_a_comparison_stands_before_the_recommendation() -> None:

@@ -7,7 +7,7 @@ user's code raises while it is imported, built or run goes through as it is, wit
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module, util
@@ -29,40 +29,49 @@ UNITS = {"mlp": "samples", "cnn": "images", "lstm": "sequences", "transformer": 
 """The built-in workloads, and what each calls a sample."""
 
 
-def load_factory(name: str, mode: str = TRAINING) -> WorkloadFactory:
+WITH_SEQUENCE = ("lstm", "transformer")
+"""Whose samples are sequences of any length."""
+
+
+def load_factory(name: str, mode: str = TRAINING, parameters: Mapping[str, int] | None = None) -> WorkloadFactory:
     """Return what builds the workload.
 
     mode: "training" or "inference"; of no meaning for signal. The user's own `step` is what "training" measures.
 
+    parameters: that it is built with: of the built-in ones, lstm and transformer have "sequence".
+
     Raises:
-        UsageError: there is no such workload or mode.
+        UsageError: there is no such workload, mode or parameter.
         ImportError: the library that it is written in cannot be imported.
         Exception: whatever the user's own code raises while it is imported.
     """
     if is_spec(name):
-        build = load(name)
+        build = load(name, parameters)
         return build if mode == TRAINING else partial(for_inference, build, name)
     _check_built_in(name, mode)
+    _check_parameters(name, parameters or {})
     if name == SIGNAL:
         from gpudoctor.tuning.workers.spectra import Spectra
 
         return Spectra
     from gpudoctor.tuning.workers.networks import Inference, Training
 
-    return partial(Training if mode == TRAINING else Inference, name)
+    return partial(Training if mode == TRAINING else Inference, name, sequence=(parameters or {}).get("sequence"))
 
 
-def describe(name: str, mode: str = TRAINING) -> TunedWorkload:
+def describe(name: str, mode: str = TRAINING, parameters: Mapping[str, int] | None = None) -> TunedWorkload:
     """Return the workload as it is reported. Imports nothing: of the user's own the name alone is known.
 
     Raises:
-        UsageError: there is no such workload or mode, or the name of the user's own is not complete.
+        UsageError: there is no such workload, mode or parameter, or the name of the user's own is not complete.
     """
+    given = ", ".join(f"{key}={value}" for key, value in (parameters or {}).items())
     if is_spec(name):
         split(name)
-        return TunedWorkload(name=name, mode=INFERENCE if mode == INFERENCE else "")
+        return TunedWorkload(name=name, mode=INFERENCE if mode == INFERENCE else "", parameters=given)
     _check_built_in(name, mode)
-    return TunedWorkload(name=name, mode="" if name == SIGNAL else mode, unit=f"{UNITS[name]}/s")
+    _check_parameters(name, parameters or {})
+    return TunedWorkload(name=name, mode="" if name == SIGNAL else mode, parameters=given, unit=f"{UNITS[name]}/s")
 
 
 def precisions(name: str) -> tuple[str, ...]:
@@ -83,6 +92,16 @@ def _check_built_in(name: str, mode: str) -> None:
         raise UsageError(f"no mode is called {mode!r}: there are {' and '.join(MODES)}")
 
 
+def _check_parameters(name: str, parameters: Mapping[str, int]) -> None:
+    """Raise UsageError unless the built-in workload has such parameters."""
+    for key in parameters:
+        if name not in WITH_SEQUENCE or key != "sequence":
+            have = " and ".join(WITH_SEQUENCE)
+            raise UsageError(
+                f"the workload {name} has no parameter {key}: {have} have sequence; or use your own workload"
+            )
+
+
 FORMS = "MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE"
 METHODS = {"make_batch": "(size)", "step": "(batch)"}
 """What a workload must have, and what each is called with."""
@@ -91,8 +110,8 @@ SHOWN = 8
 """Names that a message lists at most."""
 
 
-def load(spec: str) -> WorkloadFactory:
-    """Return the factory that `spec` names; it checks the workload that it returns.
+def load(spec: str, parameters: Mapping[str, int] | None = None) -> WorkloadFactory:
+    """Return the factory that `spec` names, called with the parameters; it checks the workload that it returns.
 
     Raises:
         UsageError: the spec is wrong, or names something that is not there or cannot be called so.
@@ -105,10 +124,12 @@ def load(spec: str) -> WorkloadFactory:
         ready = all(hasattr(factory, method) for method in METHODS)
         instead = "its class, or a function that returns it" if ready else "a class or a function"
         raise UsageError(f"{spec} cannot be called: it is {_described(factory)}; give {instead}")
-    _check_call(factory, spec, 2, "(device, precision)")
+    given = dict(parameters or {})
+    names = "".join(f", {name}={value}" for name, value in given.items())
+    _check_call(factory, spec, 2, f"(device, precision{names})", given)
 
     def build(device: str, precision: Precision) -> Workload:
-        workload: Workload = factory(device, precision)
+        workload: Workload = factory(device, precision, **given)
         for method, arguments in METHODS.items():
             function = getattr(workload, method, None)
             if not callable(function):
@@ -220,14 +241,14 @@ def _looks_right(value: Any) -> bool:
     return inspect.isfunction(value) and list(inspect.signature(value).parameters)[:2] == ["device", "precision"]
 
 
-def _check_call(function: Any, what: str, count: int, arguments: str) -> None:
+def _check_call(function: Any, what: str, count: int, arguments: str, named: Mapping[str, int] | None = None) -> None:
     """Raise UsageError unless `count` positional arguments fit; what has no signature to read passes."""
     try:
         signature = inspect.signature(function)
     except ValueError:
         return
     try:
-        signature.bind(*(None for _ in range(count)))
+        signature.bind(*(None for _ in range(count)), **(named or {}))
     except TypeError:
         names = ", ".join(signature.parameters)
         raise UsageError(f"{what} is called with {arguments}, but accepts ({names})") from None

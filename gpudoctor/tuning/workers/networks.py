@@ -54,9 +54,10 @@ class Task(NamedTuple):
 class Inference:
     """Forward pass of the model as it is used after training: batch norm by its running statistics, no gradients."""
 
-    def __init__(self, name: str, device: str, precision: Precision) -> None:
+    def __init__(self, name: str, device: str, precision: Precision, sequence: int | None = None) -> None:
         self.unit = UNITS[name]
-        self._task, self._device, self._precision = TASKS[name], device, precision
+        self._task = TASKS[name] if sequence is None else SEQUENCES[name](sequence)
+        self._device, self._precision = device, precision
         self.model = self._task.build_model().to(device).eval()
 
     def make_batch(self, size: int) -> Any:
@@ -73,8 +74,8 @@ class Inference:
 class Training(Inference):
     """Forward pass, cross-entropy, backward pass, optimiser."""
 
-    def __init__(self, name: str, device: str, precision: Precision) -> None:
-        super().__init__(name, device, precision)
+    def __init__(self, name: str, device: str, precision: Precision, sequence: int | None = None) -> None:
+        super().__init__(name, device, precision, sequence)
         self._optimizer = self._task.build_optimizer(self.model.train().parameters())
 
     def make_batch(self, size: int) -> tuple[Any, Any]:
@@ -185,12 +186,12 @@ class Decoder(nn.Module):
         UsageError: this torch is older than 2.0, the first with scaled dot-product attention.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, length: int = TOKENS_LENGTH) -> None:
         super().__init__()
         if not hasattr(functional, "scaled_dot_product_attention"):
             raise UsageError(f"the workload transformer needs PyTorch 2.0 or newer, but this is {torch.__version__}")
         self.embedding = nn.Embedding(TOKENS, WIDTH)
-        self.positions = nn.Parameter(torch.randn(TOKENS_LENGTH, WIDTH) * 0.02)
+        self.positions = nn.Parameter(torch.randn(length, WIDTH) * 0.02)
         self.layers = nn.Sequential(*(Layer() for _ in range(LAYERS)))
         self.scores = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, TOKENS, bias=False))
 
@@ -220,3 +221,11 @@ TASKS = {
     "lstm": Task(CharacterModel, partial(torch.optim.Adam, lr=1e-3), partial(_text, CHARACTERS, CHARACTERS_LENGTH)),
     "transformer": Task(Decoder, partial(torch.optim.AdamW, lr=3e-4), partial(_text, TOKENS, TOKENS_LENGTH)),
 }
+
+SEQUENCES: dict[str, Callable[[int], Task]] = {
+    "lstm": lambda length: TASKS["lstm"]._replace(make_batch=partial(_text, CHARACTERS, length)),
+    "transformer": lambda length: TASKS["transformer"]._replace(
+        build_model=partial(Decoder, length), make_batch=partial(_text, TOKENS, length)
+    ),
+}
+"""The tasks whose sequences may have another length."""

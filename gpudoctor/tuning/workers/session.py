@@ -34,8 +34,8 @@ HEADROOM = 1.1
 class Session:
     """The state of a worker.
 
-    order: `workload`, `mode`, `device`, `arrays` (CuPy or NumPy, not torch), `memory_fraction`, `memory_limit_bytes`,
-    `usable_bytes` (None until the device was described once), `pynvml`.
+    order: `workload`, `mode`, `parameters`, `device`, `arrays` (CuPy or NumPy, not torch), `memory_fraction`,
+    `memory_limit_bytes`, `usable_bytes` (None until the device was described once), `pynvml`.
     """
 
     def __init__(self, order: Mapping[str, Any]) -> None:
@@ -90,7 +90,7 @@ class Session:
 
     @cached_property
     def _factory(self) -> WorkloadFactory:
-        return catalog.load_factory(self._order["workload"], self._order["mode"])
+        return catalog.load_factory(self._order["workload"], self._order["mode"], self._order["parameters"])
 
     @cached_property
     def _bench(self) -> Bench:
@@ -103,7 +103,7 @@ class Session:
     def answer_workload(self, request: Mapping[str, Any]) -> TunedWorkload:
         """Return what the workload says about itself."""
         workload = self._bench.build(request["precision"])
-        described = catalog.describe(self._order["workload"], self._order["mode"])
+        described = catalog.describe(self._order["workload"], self._order["mode"], self._order["parameters"])
         held, size = _sample_bytes(workload) or None, dataset_size(workload)
         return replace(described, unit=unit_of(workload), sample_bytes=held, dataset_size=size)
 

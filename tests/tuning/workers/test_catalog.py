@@ -353,3 +353,31 @@ def test_the_script_of_the_example_trains(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(sys, "argv", ["tune_training.py", "--batch-size", "8"])
     script.main()
     assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == ["step 0", "step 1"]
+
+
+def test_parameters_reach_the_users_own(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(
+        "class Work:\n"
+        "    def __init__(self, device, precision, sequence=64):\n"
+        "        self.sequence = sequence\n"
+        "    def make_batch(self, size):\n"
+        "        pass\n"
+        "    def step(self, batch):\n"
+        "        pass\n"
+    )
+    build = catalog.load_factory(f"{file}:Work", "training", {"sequence": 512})
+    assert build("cpu", make_precision("fp32", "cpu")).sequence == 512  # type: ignore[attr-defined]
+    described = catalog.describe(f"{file}:Work", "training", {"sequence": 512})
+    assert described.parameters == "sequence=512"
+    with pytest.raises(UsageError, match=r"is called with \(device, precision, width=3\), but accepts"):
+        catalog.load_factory(f"{file}:Work", "training", {"width": 3})
+
+
+@pytest.mark.parametrize(("name", "parameter"), [("mlp", "sequence"), ("transformer", "width")])
+def test_a_built_in_workload_has_few_parameters(name: str, parameter: str) -> None:
+    message = f"the workload {name} has no parameter {parameter}: lstm and transformer have sequence"
+    for function in (catalog.describe, catalog.load_factory):
+        with pytest.raises(UsageError, match=message):
+            function(name, "training", {parameter: 3})
+    assert catalog.describe("lstm", "training", {"sequence": 9}).parameters == "sequence=9"

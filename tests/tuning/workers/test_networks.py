@@ -192,3 +192,11 @@ def test_the_feed_forward_network_of_a_layer_is_more_than_one_product() -> None:
         after_norm = networks.Layer().feed_forward[1:]
         there, back, at_zero = (after_norm(part) for part in (states, -states, torch.zeros_like(states)))
     assert not torch.allclose(there + back, 2 * at_zero, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["lstm", "transformer"])
+def test_sequences_of_another_length(name: str) -> None:
+    training = networks.Training(name, "cpu", make_precision("fp32", "cpu"), sequence=16)
+    batch = training.make_batch(2)
+    assert batch[0].shape == (2, 16)
+    assert training.step(batch).isfinite()
