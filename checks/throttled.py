@@ -9,15 +9,15 @@ LEAST_SHARE = 0.1
 """Of the samples. A single one says little: clocks dip for a moment when the load changes."""
 
 FEWEST_SAMPLES = 5
-_CAUSES = {"thermal": "too hot", "power": "at its power limit", "slowdown": "slowed down by its hardware"}
+_CAUSES = {"thermal": "too hot", "power": "slowed down by its power supply", "slowdown": "slowed down by its hardware"}
 
 
 @check(family="run")
 def throttled(run: Run) -> Iterator[Finding]:
     """The GPU lowered its clocks while the program ran.
 
-    Why: heat, a power limit or the power supply make every step slower, whatever the program does.
-    Exception: less than a tenth of the samples passes.
+    Why: heat and the power supply make every step slower, whatever the program does.
+    Exception: less than a tenth of the samples passes. Under full load every GPU runs at its power limit: that passes.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
     """
     used = [gpu for gpu in run.gpus if gpu.is_used is not False and gpu.samples >= FEWEST_SAMPLES]

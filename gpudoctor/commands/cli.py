@@ -24,6 +24,7 @@ COMMANDS = {
     "profile": "profile.profile",
     "rebuild": "rebuild.rebuild",
     "run": "run.run",
+    "watch": "watch.watch",
     "snapshot": "facts.snapshot",
     "diff": "facts.diff",
     "record": "facts.record",

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -40,7 +41,7 @@ def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter
     write(json_report.render_snapshot(taken), output)
 
 
-@click.command(cls=ManualCommand, short_help="Compare two snapshots or pasted reports.")
+@click.command(cls=ManualCommand, short_help="Compare two snapshots, pasted reports, or runs.")
 @click.argument("before", metavar="A", type=click.Path())
 @click.argument("after", metavar="B", type=click.Path())
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
@@ -48,8 +49,18 @@ def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter
 def diff(before: str, after: str, format_name: str, output: str | None) -> NoReturn:
     """Show what differs between two snapshots or pasted reports: new, fixed and remaining problems, changed facts.
 
-    Readings of the moment (temperature, load, memory in use) are left out.
+    Readings of the moment (temperature, load, memory in use) are left out. Of two JSON reports of `gpudoctor run`, it
+    shows what the change between them gained.
     """
+    from gpudoctor.reporters import run_comparison
+
+    runs = [run_comparison.load(_content(file)) for file in (before, after)]
+    if runs[0] is not None and runs[1] is not None:
+        gain = run_comparison.compare(runs[0], runs[1])
+        width = terminal.width(os.environ, sys.stdout)
+        is_json = format_name == "json"
+        write(run_comparison.render_json(gain) if is_json else run_comparison.render_table(gain, width), output)
+        sys.exit(EXIT_FINDINGS if gain.differs else EXIT_HEALTHY)
     from gpudoctor.engine.checkup import check_files
     from gpudoctor.reporters import comparison
     from gpudoctor.snapshots.comparison import compare
@@ -64,13 +75,19 @@ def diff(before: str, after: str, format_name: str, output: str | None) -> NoRet
     sys.exit(EXIT_FINDINGS if difference.differs else EXIT_HEALTHY)
 
 
+def _content(file: str) -> bytes:
+    """Return what a regular file contains; nothing of a pipe, and of one that cannot be read, which is said later."""
+    try:
+        return Path(file).read_bytes() if os.path.isfile(file) else b""
+    except (OSError, ValueError):
+        return b""
+
+
 @click.command(cls=ManualCommand, short_help="Save probe output for a bug report.")
 @click.argument("folder", type=click.Path(file_okay=False))
 @environment_options
 def record(folder: str, interpreter: str | None, timeout: float) -> None:
     """Save probe output, masked, in FOLDER. Attach it to a bug report: it becomes a test."""
-    from pathlib import Path
-
     from gpudoctor.snapshots import recording
 
     with terminal.progress("Recording this machine ...", sys.stderr):

@@ -1,10 +1,12 @@
 """`gpudoctor run`."""
 
+import functools
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
@@ -17,9 +19,44 @@ from gpudoctor.reporters import terminal
 from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
+    from gpudoctor.watching.metrics import MetricsServer
     from gpudoctor.watching.watched import WatchedRun
 
 FORMATS = ("table", "json", "html")
+
+
+def metrics_options(command: Any) -> Any:
+    """Add the options of the metrics; `command` gets them as `metrics`: host and port, None for no metrics."""
+
+    @functools.wraps(command)
+    def with_metrics(metrics_host: str, metrics_port: int | None, **values: Any) -> Any:
+        return command(metrics=(metrics_host, metrics_port), **values)
+
+    wrapped: Any = with_metrics
+    port = click.IntRange(0, 65535)
+    for option in (
+        click.option(
+            "--metrics-port", type=port, metavar="N", help="Serve OpenMetrics at this port; 0 takes a free one."
+        ),
+        click.option(
+            "--metrics-host", default="127.0.0.1", show_default=True, help="Address that --metrics-port uses."
+        ),
+    ):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def metrics_server(metrics: tuple[str, int | None], current: Callable[[], "WatchedRun"]) -> "MetricsServer | None":
+    """Return the server of the metrics; None if nobody asked for them."""
+    host, port = metrics
+    if port is None:
+        return None
+    from gpudoctor.reporters import run_metrics
+    from gpudoctor.watching.metrics import MetricsServer
+
+    server = MetricsServer(host, port, lambda: run_metrics.render(current()))
+    click.echo(f"Metrics: {server.address}", err=True)
+    return server
 
 
 @click.command(
@@ -32,6 +69,7 @@ FORMATS = ("table", "json", "html")
 @click.option("--every", type=click.FloatRange(min=0.05, max=3600), default=1.0, show_default=True,
               help="Seconds between two samples.")  # fmt: skip
 @click.option("--no-hook", is_flag=True, help="Do not look into Python programs: watch from outside only.")
+@metrics_options
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False),
               help="Write the report to this file instead of standard error.")  # fmt: skip
@@ -41,6 +79,7 @@ def run(
     profile: str | None,
     every: float,
     no_hook: bool,
+    metrics: tuple[str, int | None],
     format_name: str,
     output: str | None,
 ) -> NoReturn:
@@ -52,6 +91,7 @@ def run(
     from gpudoctor.engine.run_findings import findings_of
     from gpudoctor.watching.inside import Inside, processes_of
     from gpudoctor.watching.program import Program
+    from gpudoctor.watching.samples import Watch
     from gpudoctor.watching.watched import WatchedRun, run_of
     from gpudoctor.watching.watcher import Watcher
 
@@ -63,32 +103,38 @@ def run(
 
         check_writable(Path(output))
     inside = None if no_hook else Inside({**os.environ, **variables})
+    server = None
     try:
-        begun = time.monotonic()
         program = Program(command, {**variables, **(inside.variables if inside else {})})
+        begun = time.monotonic()
         watcher = Watcher(program.pid, every)
+
+        def watched(watch: Watch, status: int | None) -> WatchedRun:
+            seen = inside.read() if inside else []
+            facts = run_of(watch, seen, inside="--no-hook" if no_hook else "")
+            findings, crashed = findings_of(facts)
+            return WatchedRun(
+                command=mask_arguments(command),
+                exit_status=status,
+                elapsed_seconds=time.monotonic() - begun,
+                every_seconds=every,
+                profile=profile,
+                watch=watch,
+                run=facts,
+                processes=tuple(processes_of(seen)),
+                findings=findings,
+                crashed=crashed,
+            )
+
+        server = metrics_server(metrics, lambda: watched(watcher.now(), None))
         status = program.wait()
-        elapsed_seconds = time.monotonic() - begun
-        watch = watcher.end()
-        seen = inside.read() if inside else []
+        report = watched(watcher.end(), status)
     finally:
+        if server:
+            server.end()
         if inside:
             inside.remove()
-    facts = run_of(watch, seen, inside="--no-hook" if no_hook else "")
-    findings, crashed = findings_of(facts)
-    watched = WatchedRun(
-        command=mask_arguments(command),
-        exit_status=status,
-        elapsed_seconds=elapsed_seconds,
-        every_seconds=every,
-        profile=profile,
-        watch=watch,
-        run=facts,
-        processes=tuple(processes_of(seen)),
-        findings=findings,
-        crashed=crashed,
-    )
-    _report(watched, format_name, output)
+    _report(report, format_name, output)
     sys.exit(status)
 
 
@@ -104,7 +150,7 @@ def _variables(file: str) -> dict[str, str]:
 
 def _report(watched: "WatchedRun", format_name: str, output: str | None) -> None:
     """Write the report. A failure is printed, and does not change the program's exit status."""
-    text = _render(watched, format_name, output)
+    text = render_run(watched, format_name, output, sys.stderr)
     try:
         if output is None:
             sys.stderr.write(text)
@@ -117,13 +163,14 @@ def _report(watched: "WatchedRun", format_name: str, output: str | None) -> None
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def _render(watched: "WatchedRun", format_name: str, output: str | None) -> str:
+def render_run(watched: "WatchedRun", format_name: str, output: str | None, stream: TextIO) -> str:
+    """Return the report in a format. stream: where it goes if it goes to no file."""
     from gpudoctor.reporters import run_html, run_json, run_table
 
     if format_name == "json":
         return run_json.render(watched)
     if format_name == "html":
         return run_html.render(watched)
-    color = output is None and terminal.use_color(sys.stderr, os.environ)
-    encoding = "utf-8" if output is not None else sys.stderr.encoding
-    return run_table.render(watched, color=color, width=terminal.width(os.environ, sys.stderr), encoding=encoding)
+    color = output is None and terminal.use_color(stream, os.environ)
+    encoding = "utf-8" if output is not None else stream.encoding
+    return run_table.render(watched, color=color, width=terminal.width(os.environ, stream), encoding=encoding)

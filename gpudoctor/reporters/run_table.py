@@ -31,7 +31,9 @@ def render(run: WatchedRun, *, color: bool, width: int, encoding: str | None = "
 
 def _headline(run: WatchedRun, width: int) -> list[str]:
     profile = "" if run.profile is None else f", with the profile {clean(run.profile)}"
-    return wrap(f"gpudoctor run: {clean(shlex.join(run.command), 60)} {words.ended(run)}{profile}", width, "", "  ")
+    name = "gpudoctor run:" if run.exit_status is not None else "gpudoctor watch:"
+    what = clean(shlex.join(run.command), 60) if run.command else "all GPUs"
+    return wrap(f"{name} {what} {words.ended(run)}{profile}", width, "", "  ")
 
 
 def _finding(finding: Finding, color: bool, width: int) -> Iterator[str]:

@@ -162,7 +162,9 @@ def process_lines(run: WatchedRun) -> Iterator[str]:
 
 
 def ended(run: WatchedRun) -> str:
-    """Return how the program ended: "ended with exit status 0 after 41 s"."""
+    """Return how the program ended: "ended with exit status 0 after 41 s"; or how long it has been watched."""
+    if run.exit_status is None:
+        return f"watched for {duration(run.elapsed_seconds)}"
     return f"ended with exit status {run.exit_status} after {duration(run.elapsed_seconds)}"
 
 

@@ -16,7 +16,7 @@ class CpuUse:
     cores: since the look before; None at the first one, and if there is no /proc.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int | None) -> None:
         self.cores: float | None = None
         self._pid = pid
         self._before: tuple[float, float] | None = None
@@ -26,7 +26,7 @@ class CpuUse:
     def look(self) -> bool:
         """Bring `cores` up to date; return whether the program runs, and is not stopped by Ctrl-Z."""
         processes = _processes()
-        if self._pid not in processes:
+        if self._pid is None or self._pid not in processes:
             self.cores = self._before = None
             self._family = []
             return True
@@ -94,10 +94,10 @@ def _family(
     return found
 
 
-def cgroup_folder(pid: int) -> str:
+def cgroup_folder(pid: int | None) -> str:
     """Return the folder of the process's cgroup, version 2; empty if there is none."""
     try:
-        with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
+        with open(f"/proc/{pid or 'self'}/cgroup", encoding="utf-8") as file:
             paths = [line.rstrip("\n").partition("::")[2] for line in file if line.startswith("0::")]
     except OSError:
         return ""
@@ -114,10 +114,10 @@ def _periods(folder: str) -> tuple[int, int] | None:
         return None
 
 
-def allowed_cpus(pid: int) -> float | None:
+def allowed_cpus(pid: int | None) -> float | None:
     """Return how many CPUs the program may use, by its affinity and the limits of its cgroups."""
     try:
-        allowed = float(len(os.sched_getaffinity(pid)))
+        allowed = float(len(os.sched_getaffinity(pid or 0)))
     except (OSError, AttributeError):
         return None
     folder = cgroup_folder(pid)

@@ -15,7 +15,7 @@ MEMORY_IN_USE_BYTES = 64 * 2**20
 """Memory that a device gained meanwhile, from which on somebody uses it."""
 
 _THERMAL = {"sw_thermal_slowdown", "hw_thermal_slowdown"}
-_POWER = {"sw_power_cap", "hw_power_brake_slowdown"}
+_POWER = {"hw_power_brake_slowdown"}
 Track = Sequence[tuple[Sample, DeviceSample]]
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpudoctor.model.codec import to_json
-from gpudoctor.nvml import MEMORY_V2, SM, Gate, open_nvml
-from gpudoctor.tuning.workers.conditions import Monitor, own_pids
+from gpudoctor.nvml import MEMORY_V2, SM, Gate, is_own, open_nvml
+from gpudoctor.tuning.workers.conditions import Monitor, foreign_memory_bytes, own_pids
 from gpudoctor.watching.cpu_use import CpuUse, allowed_cpus
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 from gpudoctor.worker import take_over_streams
@@ -19,29 +19,33 @@ RECEIVED = 1  # nvmlPcieUtilCounter_t
 
 
 def main() -> None:
-    """Answer the one request, of a program's `pid` and `every_seconds`, with samples until this process is ended."""
+    """Answer the one request with samples until this process is ended.
+
+    It has the program's `pid`, None for none, and `every_seconds`.
+    """
     requests, answer = take_over_streams()
     request: Any = next(requests)
+    pid = request["pid"]
     gate, problem = open_nvml()
     watched = [] if gate is None else list(_devices(gate))
     if gate is None or not watched:
         answer(to_json(Watch(problem=problem or "NVML reports no usable GPU")))
         return
     devices = tuple(device for device, _ in watched)
-    cpu = CpuUse(request["pid"])
-    answer(to_json(Watch(devices=devices, allowed_cpus=allowed_cpus(request["pid"]))))
+    cpu = CpuUse(pid)
+    answer(to_json(Watch(devices=devices, allowed_cpus=allowed_cpus(pid))))
     begun = time.monotonic()
     while True:
         time.sleep(request["every_seconds"])
         if not cpu.look():
             continue
-        samples = tuple(_sample(gate, device.nvml_index, handle) for device, handle in watched)
+        samples = tuple(_sample(gate, device.nvml_index, handle, pid) for device, handle in watched)
         at_seconds = time.monotonic() - begun
         answer(to_json(Sample(at_seconds=at_seconds, cpu_cores=cpu.cores, devices=samples, **cpu.more())))
 
 
 def _devices(gate: Gate) -> Iterator[tuple[WatchedDevice, Any]]:
-    """Give each device that can be used, with its handle."""
+    """Give each device of the job that can be used, with its handle."""
     count = gate.ask("nvmlDeviceGetCount").get("value") or 0
     for index in range(count):
         handle, failure = gate.call("nvmlDeviceGetHandleByIndex", index)
@@ -56,13 +60,17 @@ def _devices(gate: Gate) -> Iterator[tuple[WatchedDevice, Any]]:
             clock_max_mhz=gate.ask("nvmlDeviceGetMaxClockInfo", handle, SM).get("value"),
             is_mig=(gate.ask("nvmlDeviceGetMigMode", handle).get("value") or [0])[0] == 1,
         )
-        yield device, handle
+        if _is_visible(device, str(gate.ask("nvmlDeviceGetUUID", handle).get("value") or "")):
+            yield device, handle
 
 
-def _sample(gate: Gate, nvml_index: int, handle: Any) -> DeviceSample:
+def _sample(gate: Gate, nvml_index: int, handle: Any, pid: int | None) -> DeviceSample:
     now = Monitor(gate, handle).conditions()
     utilization = gate.ask("nvmlDeviceGetUtilizationRates", handle).get("value") or {}
     received = gate.ask("nvmlDeviceGetPcieThroughput", handle, RECEIVED).get("value")
+    answer = gate.ask_list("nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetComputeRunningProcesses_v2", handle)
+    used = {process["pid"]: process["usedGpuMemory"] for process in answer.get("value", ())}
+    own = own_pids(used) | {each for each in used if pid is not None and is_own(each, {pid})}
     return DeviceSample(
         nvml_index=nvml_index,
         utilization_percent=utilization.get("gpu"),
@@ -71,8 +79,8 @@ def _sample(gate: Gate, nvml_index: int, handle: Any) -> DeviceSample:
         power_watts=now.power_watts,
         temperature_celsius=now.temperature_celsius,
         throttle_reasons=now.throttle_reasons,
-        is_used_by_program=_is_used(gate, handle),
-        other_bytes=now.foreign_memory_bytes,
+        is_used_by_program=_is_used(used, own),
+        other_bytes=foreign_memory_bytes(used, own) if answer.get("value") else None,
         received_bytes_per_second=None if received is None else received * 1000,
     )
 
@@ -82,13 +90,18 @@ def _memory(gate: Gate, handle: Any) -> dict[str, int]:
     return found or gate.ask("nvmlDeviceGetMemoryInfo", handle).get("value") or {}
 
 
-def _is_used(gate: Gate, handle: Any) -> bool | None:
+def _is_used(used: dict[int, int | None], own: set[int]) -> bool | None:
     """Return whether the program is on the device; None if NVML gives no ids, or those of another namespace.
 
     In a container they are the host's, or the list is empty (https://github.com/NVIDIA/nvidia-docker/issues/1483).
     """
-    answer = gate.ask_list("nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetComputeRunningProcesses_v2", handle)
-    pids = [process["pid"] for process in answer.get("value", ())]
-    if own_pids(pids):  # the program has the same parent as this process
+    if own:
         return True
-    return False if pids and all(os.path.exists(f"/proc/{pid}") for pid in pids) else None
+    return False if used and all(os.path.exists(f"/proc/{pid}") for pid in used) else None
+
+
+def _is_visible(device: WatchedDevice, uuid: str) -> bool:
+    """Return whether the job has this device, by CUDA_VISIBLE_DEVICES."""
+    chosen = [entry.strip() for entry in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if entry.strip()]
+    named = [entry for entry in chosen if entry == str(device.nvml_index) or uuid.startswith(entry)]
+    return bool(named) or not chosen or chosen[0].startswith(("-", "MIG"))

@@ -14,17 +14,22 @@ LAST_ANSWER_SECONDS = 5.0
 
 
 class Watcher:
-    """Watches the program `pid`, a child of this process, from now on. every_seconds: between two samples."""
+    """Watches the program `pid`, None for none, from now on. every_seconds: between two samples.
 
-    def __init__(self, pid: int, every_seconds: float) -> None:
+    has_ended: whether the side process has ended, so that no sample follows.
+    """
+
+    def __init__(self, pid: int | None, every_seconds: float) -> None:
         self._watch = Watch(problem="the driver does not answer")
         self._opened = threading.Event()
         self._samples = Thinned()
         self._worker: Worker | None = None
+        self.has_ended = False
         try:
             self._worker = Worker("gpudoctor.watching.sampler")
         except OSError as error:
             self._watch = Watch(problem=f"cannot start a process for it: {error.strerror}")
+            self.has_ended = True
             return
         self._worker.send({"pid": pid, "every_seconds": every_seconds})
         self._listener = threading.Thread(target=self._listen, args=(self._worker,), daemon=True)
@@ -40,6 +45,11 @@ class Watcher:
             if not self._opened.is_set():
                 self._watch = Watch(problem=f"the monitoring process failed: {end}")
             self._opened.set()
+            self.has_ended = True
+
+    def now(self) -> Watch:
+        """Return what was seen so far."""
+        return replace(self._watch, samples=self._samples.all())
 
     def end(self) -> Watch:
         """End the watch and return what was seen."""

@@ -44,10 +44,10 @@ def test_a_file_has_no_colour_and_every_character(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(sys, "stderr", Screen(encoding))
-    assert run._render(WATCHED, "table", output).splitlines()[2] == shown
+    assert run.render_run(WATCHED, "table", output, sys.stderr).splitlines()[2] == shown
 
 
 def test_json_is_the_same_for_both() -> None:
-    both = [run._render(WATCHED, "json", output) for output in (None, "report.json")]
+    both = [run.render_run(WATCHED, "json", output, sys.stderr) for output in (None, "report.json")]
     assert both[0] == both[1]
     assert json.loads(both[0])["schema"] == "gpudoctor/run/1"

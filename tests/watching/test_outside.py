@@ -55,7 +55,7 @@ THERMAL: dict[str, Any] = {
     "temperature_celsius": 87,
     "clock_mhz": 1410,
 }
-POWER: dict[str, Any] = {"throttle_reasons": ("sw_power_cap",), "power_watts": 698.4}
+POWER: dict[str, Any] = {"throttle_reasons": ("hw_power_brake_slowdown", "hw_slowdown"), "power_watts": 698.4}
 
 
 UNKNOWN: dict[str, Any] = {"utilization_percent": 0, "is_used_by_program": None}

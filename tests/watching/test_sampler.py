@@ -202,7 +202,7 @@ def test_all_events_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) 
             clock_mhz=210,
             power_watts=17.25,
             temperature_celsius=41,
-            throttle_reasons=("sw_power_cap",),
+            throttle_reasons=(),
             is_used_by_program=True,
             other_bytes=0,
         ),
@@ -230,15 +230,21 @@ def test_nothing_to_watch(gate: Any, problem: str, told: str, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("pids", "is_used"),
-    [([5, 77], True), ([os.getpid()], False), ([os.getpid(), 2**22 + 1], None), ([], None), (None, None)],
+    ("pids", "is_used"), [([5, 77], True), ([os.getpid()], False), ([os.getpid(), 2**22 + 1], None), ([], None)]
 )
-def test_whether_the_program_is_on_the_device(
-    pids: list[int] | None, is_used: bool | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sampler, "own_pids", {77}.intersection)
-    listed = {} if pids is None else {("DeviceGetComputeRunningProcesses_v3", "a"): [{"pid": pid} for pid in pids]}
-    assert sampler._is_used(gate_of(listed), "a") is is_used
+def test_whether_the_program_is_on_the_device(pids: list[int], is_used: bool | None) -> None:
+    assert sampler._is_used(dict.fromkeys(pids, 1), {77}.intersection(pids)) is is_used
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"),
+    [(None, True), ("", True), ("0,1", True), ("0", False), ("GPU-12", True), ("GPU-99", False), ("-1", True)],
+)
+def test_gpus_that_the_job_has(visible: str | None, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert sampler._is_visible(WatchedDevice(nvml_index=1), "GPU-1234") is expected
 
 
 @pytest.mark.parametrize(
