@@ -24,6 +24,7 @@ from gpudoctor.model.tuning import (
     Loading,
     Measurement,
     Numerics,
+    Settings,
     Transfer,
     Trial,
     TunedDevice,
@@ -33,7 +34,9 @@ from gpudoctor.privacy import mask_document, mask_secrets
 from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
 from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
 from gpudoctor.tuning.workers import catalog
+from gpudoctor.tuning.workers.comparing import BATCH_SIZES
 from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure, is_out_of_memory
+from gpudoctor.tuning.workers.precision import BASELINES
 from gpudoctor.untrusted import clean, cleaned
 
 Key = tuple[str | None, str]
@@ -60,6 +63,13 @@ class Timeouts:
     start: float = 120.0
     comparison: float = 10.0
     budget: float = math.inf
+
+
+FAILED = "the workload failed: "
+
+
+class _Poisoned(WorkloadError):
+    """The user's own code failed, and its process cannot use the device any longer."""
 
 
 class _Refused(Exception):
@@ -205,6 +215,11 @@ class LocalExecutor:
             status, detail = UNSUPPORTED, BUDGET_ENDED if self.now() >= self._end_of_budget else str(silent)
         except WorkerEnded as ended:
             status, detail = meaning_of(ended)
+        except _Poisoned as poisoned:
+            works = self._works_without(trial)
+            if not works:
+                raise
+            status, detail = UNSUPPORTED, works + str(poisoned).removeprefix(FAILED)
         return Measurement(
             precision=trial.precision,
             batch_size=trial.batch_size,
@@ -213,6 +228,31 @@ class LocalExecutor:
             detail=detail,
             predicted_memory_bytes=trial.predicted_memory_bytes,
         )
+
+    def _works_without(self, trial: Trial) -> str:
+        """Return without what the step works, as `Session.judged` finds it out; empty if it never works.
+
+        After an error that poisons the process this takes another one.
+        """
+        baseline = BASELINES[trial.precision in COMPLEX_PRECISIONS]
+        plain = replace(trial, settings=Settings())
+        if trial.settings != plain.settings and self._works(plain):
+            return "the step works without this setting: "
+        sizes = (trial.batch_size,) if trial.batch_size else BATCH_SIZES
+        others = (replace(plain, precision=baseline, batch_size=size) for size in sizes)
+        if trial.precision != baseline and any(map(self._works, others)):
+            return f"the step works in {baseline}, not in {trial.precision}: "
+        return ""
+
+    def _works(self, trial: Trial) -> bool:
+        request = {"ask": "measure", "trial": to_json(trial), "effort": to_json(Effort(limit_seconds=0.0))}
+        try:
+            self._ask_of(trial.precision, request, self._timeouts.start, trial.settings.allocator)
+        except WorkloadError:
+            return False
+        except (_Refused, WorkerEnded, WorkerSilent):
+            return True
+        return True
 
     def ceiling(self, precision: str) -> Ceiling:
         rate = self._unless_refused(precision, {"ask": "ceiling", "precision": precision})
@@ -273,7 +313,8 @@ class LocalExecutor:
         if failure.poisons or failure.kind == OUT_OF_MEMORY:
             self._end(key)
         if failure.kind == WORKLOAD:
-            raise WorkloadError(f"the workload failed: {failure.detail}", failure.traceback)
+            error = _Poisoned if failure.poisons else WorkloadError
+            raise error(FAILED + failure.detail, failure.traceback)
         if failure.kind == USAGE:
             raise UsageError(failure.detail)
         if failure.kind == LIBRARY:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from gpudoctor.errors import UsageError
+from gpudoctor.errors import UsageError, WorkloadError
 from gpudoctor.model.tuning import (
     BUDGET,
     LATENCY,
@@ -106,7 +106,7 @@ def _run(run: TuningRun) -> None:
         if left <= start_seconds and run.results and not request.exhaustive:
             break
         began = executor.now()
-        _search(run, precision, max(left / (len(precisions) - number), LEAST_SHARE * budget))
+        _search_or_leave_out(run, precision, max(left / (len(precisions) - number), LEAST_SHARE * budget))
         run.seconds[precision] = executor.now() - began
     late = run.start + SWITCH_SHARE * budget
     for number, (precision, found) in enumerate(reversed(run.results.items())):  # the worker at hand first
@@ -182,6 +182,17 @@ def _precisions(run: TuningRun) -> list[str]:
             run.leave_out(precision, UNSUPPORTED, reasons.get(precision, "this workload does not support it"))
     found = [name for name in LIKELY_FASTEST_FIRST if name in wanted and name in device.precisions]
     return found[::-1] if device.kind == "cpu" else found
+
+
+def _search_or_leave_out(run: TuningRun, precision: str, seconds: float) -> None:
+    """Search one precision. If the user's code fails in it, that is its result, unless none has worked so far."""
+    try:
+        _search(run, precision, seconds)
+    except WorkloadError as error:
+        if not any(measured.status == OK for measured in run.known.measurements):
+            raise
+        failed = Measurement(precision=precision, batch_size=0, status=UNSUPPORTED, detail=str(error))
+        run.add(replace(failed, traceback=error.traceback, unit=run.known.workload.unit))
 
 
 def _search(run: TuningRun, precision: str, seconds: float) -> None:
@@ -264,7 +275,10 @@ def _advise(run: TuningRun, chosen: Recommendation) -> None:
     run.say("Measuring transfers and loading")
     executor, device, workload = run.executor, run.known.device, run.known.workload
     run.learn(bandwidth=executor.bandwidth(), transfers=executor.transfers())
-    run.learn(loading=executor.loading(chosen.batch_size))
+    try:
+        run.learn(loading=executor.loading(chosen.batch_size))
+    except WorkloadError as error:  # all the rest is measured
+        run.learn(warnings=(*run.known.warnings, f"data loading was not measured: {error}"))
     transfer = choose_transfer(run.known.transfers, pinned_in_background=workload.dataset_size is not None)
     fits = fits_on_device(workload.dataset_bytes, device.memory_usable_bytes, chosen.peak_memory_bytes)
     settings = replace(

@@ -281,6 +281,16 @@ def test_an_error_that_poisons_the_context_ends_the_worker(tmp_path: Path, drive
     assert "an illegal memory access was encountered" in illegal.detail
 
 
+def test_an_assertion_in_one_precision_is_its_result(tmp_path: Path, driver_stand_in: Install) -> None:
+    """It poisons the process, so that another one has to find out that the step works in fp32."""
+    fault = Fault(operator="aten::addmm", dtype="float16", message="device-side assert triggered", sticky=True)
+    environ = pretend(tmp_path, Machine(gpus=(SMALL,), faults=(fault,)), driver_stand_in)
+    with executor_of(tmp_path, environ) as executor:
+        measured = executor.measure(Trial(precision="fp16", batch_size=4), EFFORT)
+    assert measured.status == UNSUPPORTED
+    assert measured.detail.startswith("the step works in fp32, not in fp16: AcceleratorError: CUDA error: device-side")
+
+
 NOWHERE = """
 import torch
 

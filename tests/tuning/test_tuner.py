@@ -32,6 +32,8 @@ class Device(SimulatedDevice):
         return super().measure(trial, effort)
 
     def compare(self, precision: str) -> Numerics | Measurement:  # type: ignore[override]
+        if precision in self.options.get("bug_in", ()):  # type: ignore[operator]
+            raise WorkloadError(f"the workload failed: KeyError: {precision}", "Traceback ...")
         if precision in self.options.get("unsupported", ()):  # type: ignore[operator]
             return Measurement(precision=precision, batch_size=0, status=UNSUPPORTED, detail="no LSTM in this type")
         if precision in self.options.get("failing", ()):  # type: ignore[operator]
@@ -43,6 +45,8 @@ class Device(SimulatedDevice):
         return tuple(Transfer(pinned=p, non_blocking=n, gb_s=rate) for (p, n), rate in ways.items())
 
     def loading(self, batch_size: int) -> tuple[Loading, ...]:
+        if self.options.get("loads") is False:
+            raise WorkloadError("the workload failed: OSError: no such file", "Traceback ...")
         rates = {0: 100.0, 2: 190.0, 4: 400.0, 8: 405.0}
         return tuple(Loading(workers=workers, samples_per_second=rate) for workers, rate in rates.items())
 
@@ -137,6 +141,24 @@ def test_a_bug_of_the_users_ends_the_run() -> None:
     with pytest.raises(WorkloadError, match="ValueError: no"):
         tune(device, Request(budget_seconds=1000))
     assert device.closed
+
+
+def test_a_bug_of_the_users_in_one_precision_is_its_result() -> None:
+    said: list[str] = []
+    tuning = tune(Device(bug_in=("fp32",)), Request(budget_seconds=1000), said.append)
+    assert tuning.recommendation is not None
+    (failed,) = (m for m in tuning.measurements if m.precision == "fp32")
+    assert (failed.batch_size, failed.status, failed.detail) == (0, UNSUPPORTED, "the workload failed: KeyError: fp32")
+    assert "Traceback ..." in said
+    with pytest.raises(WorkloadError, match="KeyError: bf16"):
+        tune(Device(bug_in=("bf16", "fp16", "tf32", "fp32")), Request(budget_seconds=1000))
+
+
+def test_a_data_set_that_fails_at_last_loses_nothing() -> None:
+    tuning = tune(Device(loads=False), Request(budget_seconds=1000))
+    assert tuning.recommendation is not None
+    assert (tuning.loading, len(tuning.transfers)) == ((), 4)
+    assert "data loading was not measured: the workload failed: OSError: no such file" in tuning.warnings
 
 
 def test_a_search_that_the_budget_ends_says_so() -> None:
