@@ -44,7 +44,7 @@ def fix_options(command: Any) -> Any:
 @click.command(cls=ManualCommand, short_help="Fix the root cause in the Python environment, and verify it.")
 @click.argument("names", nargs=-1, metavar="[ID]...", shell_complete=complete_names)
 @click.option("--undo", is_flag=True, help="Restore the environment as it was before the last fix.")
-@click.option("--continue", "resume", is_flag=True, help="Go on with the last fix after a step done by hand.")
+@click.option("--continue", "resume", is_flag=True, help="Continue the last fix after a step done by hand.")
 @click.option(
     "--project", is_flag=True, help="Also change requirements, pyproject.toml, Dockerfile and compose file here."
 )

@@ -42,7 +42,7 @@ def init(folder: str) -> None:
     click.echo(f"Wrote {clean(str(path))}. {hint}", err=True)
 
 
-@click.command(cls=ManualCommand, short_help="Complete commands, options and check ids in a shell.")
+@click.command(cls=ManualCommand, short_help="Print or install shell completion.")
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
 @click.option("--install", is_flag=True, help="Install it for this user, instead of printing it.")
 def completion(shell: str | None, install: bool) -> None:
