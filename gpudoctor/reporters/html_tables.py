@@ -115,7 +115,9 @@ def numerics_table(tuning: Tuning) -> Element | None:
         )
         for found in tuning.numerics
     )
-    return table("Relative errors against the reference, by norm; for the loss the largest of all steps.", columns, rows)
+    return table(
+        "Relative errors against the reference, by norm; for the loss the largest of all steps.", columns, rows
+    )
 
 
 def _numerics_verdict(found: Numerics) -> str:
