@@ -107,6 +107,19 @@ def test_without_a_gpu_it_is_the_build_for_the_cpu(bed: Bed) -> None:
     assert (done.returncode, "CuPy needs an NVIDIA GPU" in done.stderr) == (2, True)
 
 
+def test_a_lock_file_is_changed_by_its_own_tool(bed: Bed) -> None:
+    env = bed.environment(*CPU, name=".venv")
+    (bed.folder / "uv.lock").touch()
+    before = env.state()
+    for arguments in (("--dry-run",), ("--yes",), ("--script",)):
+        done = env.gpudoctor("fix", *arguments)
+        assert done.returncode == 2
+        assert "uv.lock decides what is in" in done.stderr
+        assert "change the lock instead, with uv add --index pytorch-cu130=https://" in done.stderr
+    assert env.fix("--yes")["status"] == "refused"
+    assert env.state() == before
+
+
 def test_project_files_are_shown_and_changed(bed: Bed) -> None:
     env = bed.environment(*CPU)
     requirements = bed.folder / "requirements.txt"

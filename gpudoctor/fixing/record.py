@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from gpudoctor.errors import GpudoctorError
 from gpudoctor.files import read_bounded
 from gpudoctor.model.record import record
 
@@ -90,13 +91,24 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         content: dict[str, Any] = json.loads(read_bounded(folder / MANIFEST, _MOST_MANIFEST_BYTES))
     except (OSError, ValueError):
         return None
-    return content if content.get("schema") == SCHEMA else None
+    return content if content.get("schema") == SCHEMA and _is_inside(content) else None
+
+
+def _is_inside(content: Mapping[str, Any]) -> bool:
+    """Return whether every path of a record is one below the environment: it may have come with a copied folder."""
+    names = (*content["roots"], *content["folders"], *content["listings"], *content["entries"])
+    saved = (entry.get("saved", "0") for entry in content["entries"].values())
+    plain = (
+        os.path.normpath(name) == name and not os.path.isabs(name) and name.split(os.sep)[0] != ".." for name in names
+    )
+    return all(plain) and all(map(str.isdecimal, saved))
 
 
 def restore(prefix: str, folder: Path) -> list[str]:
     """Make the recorded files what they were, and return what differs after that. To do it twice does no harm."""
     manifest = read_manifest(folder)
-    assert manifest is not None, "its folder exists only with it"
+    if manifest is None:
+        raise GpudoctorError(f"{folder} is not a record of this environment: remove it, and check the environment")
     scope = Scope(
         prefix=Path(os.path.realpath(prefix)), roots=tuple(manifest["roots"]), folders=tuple(manifest["folders"])
     )

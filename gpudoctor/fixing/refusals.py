@@ -153,9 +153,10 @@ def refuse_if_full(folder: str, needed_bytes: int) -> None:
 
 
 def is_own_folder(path: Path) -> bool:
-    """Return whether it is a folder of this user, and not a link."""
+    """Return whether it is a folder of this user that nobody else can write to, and not a link."""
     try:
         state = path.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(state.st_mode) and (not hasattr(os, "geteuid") or state.st_uid == os.geteuid())
+    own = not hasattr(os, "geteuid") or (state.st_uid == os.geteuid() and not state.st_mode & 0o022)
+    return stat.S_ISDIR(state.st_mode) and own

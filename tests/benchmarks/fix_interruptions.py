@@ -68,7 +68,7 @@ def kill_often(env: Env, kills: int, chance: random.Random) -> Counter[str]:
     for number in range(kills):
         beginning = BEGINNINGS[number // 2 % 2]
         _fix(env, beginning, chance.uniform(0, seconds[beginning]), alone=number % 2 == 0)
-        counted["changed when killed"] += env.state() not in (before, planned)
+        counted["half changed when killed"] += env.state() not in (before, planned)
         _settle(env)
         state = env.state()
         outcome = "as before" if state == before else "as planned" if state == planned else "as neither"

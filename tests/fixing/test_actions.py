@@ -1,10 +1,16 @@
 """Commands of remedies as actions: what is understood, and what is left to a person."""
 
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from gpudoctor.fixing.actions import Action, actions_of, kind_of
 from gpudoctor.model import Remedy
 
+ROOT = Path(__file__).parent.parent.parent
 PYTHON = "/work/venv/bin/python"
 INDEX = ("--index-url", "https://download.pytorch.org/whl/cu130")
 
@@ -73,6 +79,29 @@ def test_commands_of_powershell() -> None:
     made = remedy(f"& '{python}' -m pip install \"cupy-cuda12x[ctk]\"", f'& "{python}" -c "import cupy"')
     assert actions_of(made, python) == (Action(requirements=("cupy-cuda12x[ctk]",)),)
     assert actions_of(remedy(f"& '{python}' -m pip install torch; calc"), python) == ()
+
+
+def commands_of_installers() -> Iterator[str]:
+    """Yield each command of pip and uv in the recorded remedies of every fix."""
+    recorded = (ROOT / "tests" / "remedies" / "every_fix.json").read_text(encoding="utf-8")
+    waiting = [json.loads(recorded)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str) and re.match(r"\S+ (-m )?pip (un)?install |uv pip (un)?install ", value):
+            yield value
+        elif isinstance(value, list | dict):
+            waiting += value.values() if isinstance(value, dict) else value
+
+
+def test_every_remedy_of_an_installer_is_understood_unless_it_compiles() -> None:
+    unknown = set()
+    commands = set(commands_of_installers())
+    for command in commands:
+        python = command.split()[4 if command.startswith("uv pip") else 0]
+        if not actions_of(remedy(command), python) and "--no-build-isolation" not in command:
+            unknown.add(command)
+    assert len(commands) > 200
+    assert unknown == set()
 
 
 def test_what_needs_more_than_commands() -> None:

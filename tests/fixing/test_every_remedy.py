@@ -34,6 +34,8 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str | None, str | None]]
         (*CUDA, "numpy==2.4.6"),
         {"cupy-cuda13x": (None, "14.2.0"), "cuda-pathfinder": (None, "1.4")},
     ),
+    "cupy-numpy-incompatible": ((*CUDA, "cupy-cuda13x", "numpy==1.26.4"), {"numpy": ("1.26.4", "2.4.6")}),
+    "torch-library-missing": (CUDA, {"torch": ("2.13.0+cu130", "2.13.0+cu130")}),
     "pynvml-deprecated": (
         (*CUDA, "pynvml"),
         {"pynvml": ("11.5.3", None), "nvidia-ml-py": (None, "13.580.82")},
@@ -51,6 +53,8 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str | None, str | None]]
 def test_a_remedy_is_planned_applied_verified_and_undone(bed: Bed, check: str, installer: str) -> None:
     packages, expected = CASES[check]
     env = bed.environment(*packages, installer=installer)
+    if check == "torch-library-missing":
+        (env.packages / "torch" / "lib" / "libc10.so").unlink()
     before = env.state()
 
     planned = env.fix(check, "--dry-run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -186,6 +187,25 @@ def test_a_record_that_was_not_finished_is_none(env: Path, monkeypatch: pytest.M
     with pytest.raises(OSError, match="disk full"):
         take(scope(env), folder, {})
     assert not folder.exists()
+    assert read_manifest(folder) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        pytest.param("roots", ["../home"], id="above"),
+        pytest.param("roots", ["/etc"], id="absolute"),
+        pytest.param("folders", ["lib/../../home"], id="by a detour"),
+        pytest.param("listings", {"..": []}, id="a listing"),
+        pytest.param("entries", {"../x": {"kind": "folder", "mode": 0}}, id="an entry"),
+        pytest.param("entries", {"x": {"kind": "file", "saved": "../x"}}, id="a saved file"),
+    ],
+)
+def test_a_record_with_paths_that_lead_out_is_none(env: Path, key: str, value: object) -> None:
+    folder = taken(env)
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    (folder / record.MANIFEST).write_text(json.dumps({**manifest, key: value}))
     assert read_manifest(folder) is None
 
 
