@@ -25,6 +25,9 @@ __all__ = ["LoadedProfile", "check", "load_profile", "take_snapshot", "tune"]
 COMPARISON_SHARE = 0.08
 """Of the budget, for comparing the numbers of one precision with the reference."""
 
+SCALING_SHARE = 0.4
+"""Of the budget, for several GPUs at once."""
+
 MAXIMUM_TUNING_BYTES = 64 * 2**20
 
 notebook.enable()
@@ -100,6 +103,7 @@ def tune(
     effective_batch: int | None = None,
     goal: str = THROUGHPUT,
     vary: str | None = None,
+    gpus: int = 1,
     exhaustive: bool = False,
     compare: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -121,6 +125,7 @@ def tune(
     effective_batch: samples between two steps of the optimiser, by gradient accumulation.
     goal: "throughput", or "latency": the shortest step of the smallest batch allowed.
     vary: a parameter of the workload and its values, "sequence=128,512"; each gets its share of the budget.
+    gpus: of this machine that train together, by torchrun; on the CPU, processes.
     exhaustive: measure every precision at every power of two that fits.
     compare: an earlier tuning (JSON): the result says what changed since.
     resume: file (JSON) that is kept up to date after each measurement; if it exists, its search continues.
@@ -138,6 +143,7 @@ def tune(
     from gpudoctor.profiles.from_tuning import check_assignments
     from gpudoctor.tuning import comparison, tuner, variations
     from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
+    from gpudoctor.tuning.scaling import measure_scaling
     from gpudoctor.tuning.tuning_run import Request
 
     if not (budget > 0 and 0 < memory_fraction <= 1):
@@ -156,7 +162,7 @@ def tune(
     each = variations.parse_vary(vary)
     if resume is not None and len(each) > 1:
         raise UsageError("--resume keeps one search: not with several values of --vary")
-    seconds = budget / len(each)
+    seconds = budget * (1 - SCALING_SHARE * (gpus > 1)) / len(each)
     timeouts = Timeouts(comparison=seconds * COMPARISON_SHARE, budget=math.inf if exhaustive else seconds)
     interpreter = (interpreter_meant(os.environ) or sys.executable) if python is None else executable(os.fspath(python))
     target = Target(workload=workload, mode=mode, device=device, memory_fraction=memory_fraction)
@@ -181,6 +187,9 @@ def tune(
         if tunings[-1].interrupted == SIGNAL:
             break
     tuning = variations.combined(tunings)
+    if gpus > 1 and tuning.interrupted != SIGNAL:
+        last = replace(target, parameters=each[-1])
+        tuning = replace(tuning, scaling=measure_scaling(interpreter, last, tuning, gpus, SCALING_SHARE * budget, say))
     if earlier is not None:
         tuning = replace(tuning, comparison=tuple(comparison.compare(earlier, tuning)))
     _keep(tuning, kept)

@@ -276,6 +276,26 @@ class Variation:
 
 
 @record
+class ScalingPoint:
+    """One batch size for each of several devices: samples per second of one process and of all of them together."""
+
+    batch_size: int
+    alone: float
+    together: float
+    efficiency: Annotated[float, Fact("of the ideal, as many times the rate of one as there are processes")]
+
+
+@record
+class Scaling:
+    """How a training runs on several devices of one machine."""
+
+    processes: int
+    points: tuple[ScalingPoint, ...] = ()
+    batch_size: Annotated[int | None, Fact("smallest for each device that reaches full speed")] = None
+    problem: Annotated[str, Fact("why there are not more points; empty if there are all")] = ""
+
+
+@record
 class Tuning:
     """The result of one run."""
 
@@ -291,6 +311,7 @@ class Tuning:
     transfers: tuple[Transfer, ...] = ()
     loading: tuple[Loading, ...] = ()
     variations: Annotated[tuple[Variation, ...], Fact("one for each value of --vary; the last is this tuning")] = ()
+    scaling: Annotated[Scaling | None, Fact("several devices at once, if asked for")] = None
     comparison: Annotated[tuple[str, ...], Fact("what changed since an earlier tuning, in sentences")] = ()
     profile: Annotated[str | None, Fact("path of the profile written")] = None
     budget_needed_seconds: Annotated[

@@ -37,6 +37,7 @@ def _sections(tuning: Tuning) -> Iterator[Element | None]:
         "Why", _list(filter(None, (*why, tuning_words.step_latency(tuning), tuning_words.convergence(tuning))))
     )
     yield _section("By parameter", _list(tuning_words.variations(tuning)))
+    yield _section("Several devices", _list(tuning_words.scaling(tuning)))
     yield _section("Compared with the earlier tuning", _list(tuning.comparison))
     yield _section("Throughput and memory", _pictures(picture(tuning)))
     notes = tuning_words.notes(tuning, list(tuning_words.precision_rows(tuning)))

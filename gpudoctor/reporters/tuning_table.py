@@ -29,6 +29,7 @@ def render(tuning: Tuning, *, color: bool, width: int, encoding: str | None = "u
         _switches(tuning, width),
         _listed("data", tuning_words.transfers(tuning), width),
         _listed("by parameter", tuning_words.variations(tuning), width),
+        _listed(_processes(tuning), tuning_words.scaling(tuning), width),
         _listed("compared with the earlier tuning", list(map(clean, tuning.comparison)), width),
         _profile(tuning, width),
         _warnings(tuning, color, width),
@@ -58,6 +59,10 @@ def _items(sentences: Iterable[str], width: int) -> list[str]:
 
 def _listed(title: str, sentences: Sequence[str], width: int) -> list[str]:
     return [*wrap(title, width), *_items(sentences, width)] if sentences else []
+
+
+def _processes(tuning: Tuning) -> str:
+    return "" if tuning.scaling is None else f"{tuning.scaling.processes} processes, one for each device"
 
 
 def _warnings(tuning: Tuning, color: bool, width: int) -> list[str]:

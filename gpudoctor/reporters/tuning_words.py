@@ -85,6 +85,22 @@ def _variation(item: Variation) -> str:
     return f"{name(advice.precision)}, batch {advice.batch_size:,}, {speed}{peak}, largest safe batch {largest}{early}"
 
 
+def scaling(tuning: Tuning) -> list[str]:
+    """Return how the training runs on several devices."""
+    found = tuning.scaling
+    if found is None:
+        return []
+    unit = name(tuning.recommendation.unit) if tuning.recommendation else "samples/s"
+    lines = [
+        f"batch {point.batch_size:,} per device: {rate(point.together)} {unit}, "
+        f"{percent(point.efficiency)}% scaling efficiency"
+        for point in found.points
+    ]
+    if found.batch_size is not None:
+        lines.append(f"use batch {found.batch_size:,} per device, {found.batch_size * found.processes:,} in all")
+    return [*lines, *([f"not measured: {clean(found.problem)}"] if found.problem else [])]
+
+
 def step_latency(tuning: Tuning) -> str:
     """Return how long single steps take if the goal was latency, else nothing."""
     latency = None if tuning.recommendation is None else tuning.recommendation.latency

@@ -8,6 +8,8 @@ from gpudoctor.model.tuning import (
     Measurement,
     Recommendation,
     RunnerUp,
+    Scaling,
+    ScalingPoint,
     Settings,
     TunedDevice,
     TunedWorkload,
@@ -129,6 +131,22 @@ def test_what_each_value_of_a_parameter_gets() -> None:
     assert advice is not None
     assert f"by parameter\n  sequence=128: no recommendation\n  sequence=512: {advice.precision}, batch " in text
     assert ", search cut short\n" in text
+
+
+def test_several_devices() -> None:
+    points = (
+        ScalingPoint(batch_size=32, alone=100.0, together=150.0, efficiency=0.75),
+        ScalingPoint(batch_size=64, alone=200.0, together=380.0, efficiency=0.95),
+    )
+    found = Scaling(processes=2, points=points, batch_size=64, problem="no answer in 9 s")
+    lines = table(replace(tunings.CPU, scaling=found), 200).splitlines()
+    start = lines.index("2 processes, one for each device")
+    assert lines[start + 1 : start + 5] == [
+        "  batch 32 per device: 150.0 samples/s, 75% scaling efficiency",
+        "  batch 64 per device: 380.0 samples/s, 95% scaling efficiency",
+        "  use batch 64 per device, 128 in all",
+        "  not measured: no answer in 9 s",
+    ]
 
 
 def test_a_comparison_stands_before_the_recommendation() -> None:
