@@ -20,17 +20,31 @@ _COLOURED = "".join(rf"|(?<=[\[;]{digits}[A-Za-z])" for digits in ("", r"\d", r"
 _BEGIN = rf"(?:(?<![A-Za-z0-9])|(?<=\\[abefnrtv])|(?<=\\x[0-9a-fA-F]{{2}})|(?<=\\u[0-9a-fA-F]{{4}}){_COLOURED})"
 
 _KEY = (
-    r"(?:token|secret|passwd|password|passphrase|pwd|auth|authorization|credentials?|(?<![a-z])sig"
+    r"(?:token|secret|passwd|password|passphrase|(?<=_)pass|pwd|cookie|auth|authorization|credentials?|(?<![a-z])sig"
     r"|(?:api|access|account|private|secret|shared|storage)[_-]?key(?:[_-]?id)?)"
 )
-_IN_KEYS = ("token", "secret", "passw", "passphrase", "pwd", "auth", "credential", "sig", "key")
+_IN_KEYS = ("token", "secret", "pass", "pwd", "cookie", "auth", "credential", "sig", "key")
 _NAME_OF_KEY = rf"[\w-]{{0,60}}?{_KEY}"
-_ASSIGNS = r"[\"']?\s?[=:](?!=)\s?[\"']?"
-_END_OF_NAME = rf"{_KEY}[\"'\s=:]"  # few texts have one
+_ASSIGNS = r"(?:[\"']\]?)?\s?[=:](?!=)\s?[\"']?"
+_QUOTED = r"(?<=\")[^\"\n]{6,200}(?=\")|(?<=')[^'\n]{6,200}(?=')"
+_END_OF_NAME = rf"{_KEY}[\"'\s=:\]]"  # few texts have one
 _VALUE = r"(?:(?:bearer|basic|token)\s)?(?=[^\s\"',;&]{0,200}[A-Za-z])[^\s\"',;&]{6,}"
-_ASSIGNED = rf"(?i)(?<![\w-])(?=[\w-]{{2,80}}{_ASSIGNS})({_NAME_OF_KEY}{_ASSIGNS}){_VALUE}"
+_ASSIGNED = rf"(?i)(?<![\w-])(?=[\w-]{{2,80}}{_ASSIGNS})({_NAME_OF_KEY}{_ASSIGNS})(?:{_QUOTED}|{_VALUE})"
 _OPTION = rf"(?i){_BEGIN}(--{_NAME_OF_KEY}\s{{1,4}}[\"']?){_VALUE}"
-_URL_USER = r"(://)[^\s/@]{1,300}@"
+_URL_USER = r"(://)[^\s/]{1,300}@"
+# What a command or a file takes without the name of a key: "curl -u me:...", "sshpass -p ...", .netrc
+_POSITIONS = {
+    "login": rf"(?i)({_BEGIN}login\s{{1,9}}\S{{1,80}}\s{{1,9}}password\s{{1,9}})\S{{6,}}",
+    "wandb login": rf"({_BEGIN}wandb login\s)[\w-]{{16,}}",
+    "authtoken": r"(authtoken\s)\w{16,}",
+    "cookie": rf"(?i)({_BEGIN}(?:set-)?cookie:\s?)[^\n\"']{{6,}}",
+    "/t/": r"(\w/t/)[\w-]{10,}(?=/)",
+    " -p": (
+        rf"({_BEGIN}(?:(?:sshpass|mysql\w{{0,5}})\b[^\n]{{0,80}}?\s-p\s?|login\b[^\n]{{0,80}}?\s-p\s)[\"']?)"
+        r"[^\s\"'-][^\s\"']{3,}"
+    ),
+    "curl": rf"({_BEGIN}curl\b[^\n]{{0,80}}?\s(?:-u|--user)[= ]?[\"']?[^\s:\"']{{1,60}}:)[^\s\"']{{3,}}",
+}
 # Of "flash-attn@2.8.1" and of the name of a wheel or of a branch the part after "@" is not a domain.
 _MAIL = (
     r"\b[\w.+-]{1,64}@(?!v?\d+\.\d)(?:[A-Za-z0-9-]{1,63}\.){1,5}"
@@ -208,6 +222,8 @@ def mask_secrets(text: str) -> str:
     for mark in filter(text.__contains__, _table()["parts"]):
         text = re.sub(_table()["parts"][mark], _STARS, text)
     lowered = text.lower()
+    for mark in filter(lowered.__contains__, _POSITIONS):
+        text = re.sub(_POSITIONS[mark], rf"\1{_STARS}", text)
     if any(word in lowered for word in _IN_KEYS) and re.search(_END_OF_NAME, lowered):
         text = re.sub(_ASSIGNED, rf"\1{_STARS}", text) if "=" in text or ":" in text else text
         text = re.sub(_OPTION, rf"\1{_STARS}", text) if "--" in text else text

@@ -47,7 +47,7 @@ def every_pattern() -> tuple[str, ...]:
                 found |= dict.fromkeys(patterns_in(value))
     for row in privacy._table()["keys"]:
         found |= {f"(?<![A-Za-z0-9]){re.escape(mark)}{row['rest']}": None for mark in row["marks"]}
-    found |= dict.fromkeys(privacy._table()["parts"].values())
+    found |= dict.fromkeys((*privacy._table()["parts"].values(), *privacy._POSITIONS.values()))
     return tuple(found)
 
 

@@ -44,6 +44,13 @@ KEYS = {
     "New Relic": f"NRAK-{A[:27]}", "Heroku": f"HRKU-{A}", "Figma": f"figd_{A}", "Shopify": f"shpat_{X[:32]}",
     "Square": f"sq0atp-{A[:22]}", "Tailscale": f"tskey-auth-{A}", "Vault": f"hvs.{A}", "Doppler": f"dp.pt.{A}",
     "Atlassian": f"ATATT3{A}", "age": "AGE-SECRET-KEY-1QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQPZRY9X8GF2TVDW0S3JN54",
+    "Together": f"tgp_v1_{A}", "LangSmith": f"lsv2_pt_{X[:32]}_{X[:10]}", "Pinecone": f"pcsk_{A[:6]}_{A}",
+    "Fly": f"FlyV1 fm2_{A}", "Buildkite": f"bkua_{X[:40]}", "CircleCI": f"CCIPAT_{A[:22]}_{X[:40]}",
+    "Bitbucket": f"ATBB{A[:32]}", "Dynatrace": f"dt0c01.{A[:24]}.{A}", "Vault batch": f"hvb.{A}",
+    "Doppler service": f"dp.st.prd.{A}", "Fireworks": f"fw_{A[:24]}", "ElevenLabs": f"sk_{X[:48]}",
+    "Cerebras": f"csk-{A}", "Jina": f"jina_{A}", "PostHog": f"phx_{A}", "Netlify": f"nfp_{A}", "Render": f"rnd_{A}",
+    "Sonar": f"squ_{X[:40]}", "Pulumi": f"pul-{X[:40]}", "Prefect": f"pnu_{A[:36]}", "Typeform": f"tfp_{A}",
+    "Terraform": f"{A[:14]}.atlasv1.{A}{A}", "Hugging Face OAuth": f"hf_oauth_{A}",
     "private key": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{A}\n{A}\n-----END OPENSSH PRIVATE KEY-----",
 }  # fmt: skip
 """A key of each kind, all made up."""
@@ -53,7 +60,14 @@ NAMED = {
     "Kaggle": f'"key_secret": "{A}"',
     "Weights & Biases old": f"WANDB_API_KEY={X[:40]}", "header": f"Authorization: Bearer {A}",
     "basic": f"authorization: Basic {A}", "option": f"vllm serve --api-key {A}", "address": f"https://me:{A}@example.org/x",
-    "password": f"password: '{A}'", "signature": f"?sv=2020&sig={A}",
+    "password": f"password: '{A}'", "password with blanks": f'password = "x {A}"', "pass": f"DB_PASS={A}",
+    ".netrc": f"machine api.wandb.ai\n  login user\n  password {A}", "curl": f"curl -sL -u me:{A} https://example.org",
+    "login": f"docker login -u me -p {A} example.org", "sshpass": f"sshpass -p '{A}' ssh host",
+    "mysql": f"mysql -u me -p{A}",
+    "cookie": f"Set-Cookie: a=b; sid={A}; Path=/", "conda": f"https://conda.anaconda.org/t/{A}/main",
+    "address with two signs": f"amqps://me:pw@{A}@host/x", "environ": f"os.environ['HF_TOKEN'] = '{A}'",
+    "ngrok": f"ngrok config add-authtoken {A}", "Weights & Biases login": f"wandb login {X[:40]}",
+    "signature": f"?sv=2020&sig={A}",
 }  # fmt: skip
 """What is a key by the word before it, or by its place."""
 ALL = {**KEYS, **NAMED}
@@ -176,3 +190,18 @@ def test_the_user_is_masked_in_paths_of_the_machine_and_a_usual_name_is_not() ->
 def test_a_snapshot_keeps_no_variable_that_was_hidden() -> None:
     snapshot = Snapshot(environment=Environment(variables={"CUDA_VISIBLE_DEVICES": HIDDEN}))
     assert HIDDEN in json_report.render_snapshot(snapshot)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "docker run -u 1000:1000 -p 8080:80 nvidia/cuda:12.8.1-base-ubuntu24.04",
+        "curl -u 1.0 https://example.org/t/torch/",
+        "jina_embeddings_v2_base_en secret_agent_model sk_learn rnd_forest",
+        "The login works, and -pthread is set",
+        "_ZN3c106detail14torchInternalAssertFailEPKcS2_jS2_RKSs",
+        "as-is, ak-47 and fw_download",
+    ],
+)
+def test_what_looks_like_a_key_and_is_none_stays(text: str) -> None:
+    assert mask_pasted(text) == text

@@ -10,7 +10,7 @@ from gpudoctor.readers.text import Text, regex
 LONGEST_SEARCHED = 200_000  # characters
 _PATH = regex(
     r"(?i)(?<!\w)[\"'`]([^\"'`\n]{3,300})[\"'`]|(?<!\w)([A-Za-z]:\\[^\"<>|*?:\n]{1,200}?(?:python\.exe|site-packages)\b)"
-    r"|(?<![^\s\"'`(=,<>|\[])(?<!\w['\"`])((?:[A-Za-z]:)?[\w.~+@\\/-]{3,300})"
+    r"|(?<![^\s\"'`(=,<>|\[])(?<![^\s\"'`(=,:<>|\[]['\"`])((?:[A-Za-z]:)?[\w.~+@\\/-]{3,300})"
 )
 # Groups: the environment's folder, and its interpreter or its package folder.
 _SHOWN = regex(

@@ -108,6 +108,8 @@ def test_no_guess(text: str) -> None:
         (r"/srv/%PATH%^&calc/venv/bin/python x.py", None),
         (r"\\evil.example\share\env\Scripts\python.exe app.py", None),
         ("/home/me/my env/bin/python train.py", None),
+        ("/home/me/'x;y'/venv/bin/python: No module named torch", None),
+        ("it is in (`/opt/venv/bin/python`)", "/opt/venv/bin/python"),
         ("cd /srv/app && venv/bin/python run.py", "venv/bin/python"),
         ("the venv is at /opt/asr/venv, no torch in it", "/opt/asr/venv/bin/python"),
     ],
