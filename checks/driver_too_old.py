@@ -24,7 +24,7 @@ def driver_too_old(
     """The driver is too old for the CUDA version that an installed library was built with.
 
     Why: the first CUDA call fails: "CUDA driver version is insufficient for CUDA runtime version".
-    Exception: from CUDA 11 on, a driver runs every build of its own CUDA major version (minor-version compatibility): a
+    Exception: since CUDA 11, a driver runs every build of its own CUDA major version (minor-version compatibility): a
     cu128 build passes on an R535 driver, although nvidia-smi shows CUDA 12.2. Such a driver only cannot compile newer
     PTX. If only CuPy's package needs a newer driver, the package is wrong: cupy-wrong-cuda-package reports it. A build
     that works, as with the package cuda-compat, passes. A toolkit whose nvcc is newer than the driver is only advice,

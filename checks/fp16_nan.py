@@ -19,7 +19,7 @@ def fp16_nan(
     """Results in fp16 are NaN or infinity.
 
     Why: with autocast or half() the loss becomes NaN, or images become black, while float32 is right. The GeForce GTX
-    16 series and related workstation GPUs are known for it: their fp16 convolutions in cuDNN give wrong results. On
+    16 series and related workstation GPUs are known for this: their fp16 convolutions in cuDNN give wrong results. On
     every device a value above 65504 overflows in fp16.
     Exception: a NaN loss without half precision and without such a device has other causes and passes. So does a
     gradient overflow without a NaN, because the loss scaler uses it to find its scale.

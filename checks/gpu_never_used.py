@@ -13,7 +13,7 @@ def gpu_never_used(run: Run) -> Iterator[Finding]:
     """The program computes on the CPU and never used the GPU.
 
     Why: a model is on the CPU until the program moves it. Nothing fails, and everything is many times slower.
-    Exception: nothing is claimed of a machine without a GPU, or from fewer than five looks at it. In a container the
+    Exception: a machine without a GPU passes, and fewer than five samples prove nothing. In a container the
     driver may not list the program; then growing memory and any load count as use.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html
     """

@@ -20,8 +20,8 @@ ASSUMED_SAVING = 0.5
 def launch_bound(run: Run) -> Iterator[Finding]:
     """The steps consist of many small kernels, and launching them takes longer than computing.
 
-    Why: every operation starts at least one kernel, which costs the CPU 5 to 20 µs, however small it is. The GPU is
-    done before the next one comes.
+    Why: every operation starts at least one kernel, which costs the CPU 5 to 20 µs, however small it is. The GPU
+    finishes it before the next one arrives.
     Exception: a model of fewer than 150 small operations passes, and so does one in which more than a fifth of them are
     large: 262,144 elements, which take a GPU as long as a launch. The number of kernels is estimated from the
     operations between parameters and loss. A compiled model is not judged.

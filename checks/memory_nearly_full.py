@@ -13,8 +13,8 @@ def memory_nearly_full(run: Run) -> Iterator[Finding]:
     """The program used nearly all memory of the GPU.
 
     Why: the next larger input may fail with an out-of-memory error, and other programs have no room.
-    Exception: up to 80 % passes. What tensors took counts if PyTorch says so, else what all programs took, including
-    what their allocators cache.
+    Exception: up to 80 % passes. Tensor memory counts if PyTorch reports it, otherwise the memory of all programs,
+    including allocator caches.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management
     """
     memory = run.memory

@@ -25,8 +25,8 @@ def open_kernel_module_unsupported_gpu(
 ) -> Iterator[Finding]:
     """The driver's open kernel module does not support this GPU.
 
-    Why: NVIDIA's open kernel module supports GPUs from Turing (compute capability 7.5) on. It ignores an older one, and
-    nvidia-smi says "No devices were found". From R560 on, installers choose the open module by default.
+    Why: NVIDIA's open kernel module supports Turing (compute capability 7.5) and newer GPUs. It ignores an older one,
+    and nvidia-smi says "No devices were found". Since R560, installers choose the open module by default.
     Exception: a GPU that NVML lists works and passes, whatever its age.
     Reference: https://download.nvidia.com/XFree86/Linux-x86_64/580.95.05/README/kernel_open.html
     """

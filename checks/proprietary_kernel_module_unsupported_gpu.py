@@ -24,7 +24,7 @@ def proprietary_kernel_module_unsupported_gpu(
 ) -> Iterator[Finding]:
     """The driver's proprietary kernel module does not support this GPU.
 
-    Why: Grace Hopper (GH200) and GPUs from Blackwell on (GeForce RTX 50, B200, GB10) need NVIDIA's open kernel module.
+    Why: Grace Hopper (GH200) and Blackwell or newer GPUs (GeForce RTX 50, B200, GB10) need NVIDIA's open kernel module.
     With the proprietary one nvidia-smi says "No devices were found".
     Exception: a machine whose GPUs NVML lists passes.
     Reference: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html

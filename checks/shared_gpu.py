@@ -14,8 +14,8 @@ def shared_gpu(run: Run) -> Iterator[Finding]:
     """Other programs used the same GPU.
 
     Why: programs on one GPU take turns, so each gets a part of its time, and their memory is missing.
-    Exception: up to 512 MiB of others pass, which a desktop takes. In a container the driver lists no processes, so
-    nothing is claimed.
+    Exception: up to 512 MiB pass, because a desktop uses as much. In a container the driver lists no processes, so
+    the check finds nothing.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html
     """
     used = [gpu for gpu in run.gpus if gpu.is_used]

@@ -11,7 +11,7 @@ from gpudoctor.symptoms import first, of_kind
 def tf32_api_mixed(pytorch: Pytorch, symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
     """A program sets TF32 with PyTorch's newer API and reads it with the older one.
 
-    Why: from PyTorch 2.9 on, reading allow_tf32 after fp32_precision was set raises "mix of the legacy and new APIs".
+    Why: since PyTorch 2.9, reading allow_tf32 after fp32_precision was set raises "mix of the legacy and new APIs".
     Exception: the warning that the older API is deprecated is harmless, so it is advice.
     Reference: https://github.com/pytorch/pytorch/issues/173731
     """

@@ -14,7 +14,7 @@ def tf32_off(
     """Float32 products do not use TF32 on a device that has it.
 
     Why: tensor cores multiply float32 matrices several times faster in TF32, which keeps the range of float32 and
-    rounds the factors to 10 bits after the point instead of 23. From 1.12 on, PyTorch does not use it by default.
+    rounds the factors to 10 bits after the point instead of 23. Since 1.12, PyTorch does not use it by default.
     Training usually tolerates the rounding. Solvers and comparisons with CPU results may not.
     Exception: this is advice and never changes the verdict. Devices below compute capability 8.0 have no TF32.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices

@@ -25,9 +25,9 @@ def wrong_python_environment(
 
     Why: an alias, a notebook kernel, a service or a tool with its own environment starts another interpreter, which
     does not see packages installed after "activate".
-    Exception: if the environment that runs has what is needed, it may differ. If neither the project nor a GPU asks for
-    PyTorch, this is advice. A report in which PyTorch or CuPy is installed, but a program finds none, is about two
-    environments whatever their names.
+    Exception: an environment that has what the program needs passes. If neither the project nor a GPU asks for PyTorch,
+    this is advice. A report in which PyTorch or CuPy is installed, but a program finds none, shows two environments,
+    whatever their names.
     Reference: https://docs.python.org/3/library/venv.html#how-venvs-work
     """
     if two_environments.facts:
