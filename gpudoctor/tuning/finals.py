@@ -23,10 +23,10 @@ CLOSE, FAR_BEHIND = 0.1, 0.2
 
 MOST_SIZES = 4
 FEWEST_TURNS, MOST_TURNS = 3, 7
-SHARE = 0.5
+SHARE = 0.6
 """Of the time left, for the turns."""
 
-SECONDS = 1.0
+SECONDS = 0.5
 """That one trial of a turn may take: short, so that what is compared is close in time."""
 
 Ratios = Mapping[int, Sequence[float]]
@@ -36,11 +36,11 @@ Ratios = Mapping[int, Sequence[float]]
 def settle(
     executor: Executor, result: SearchResult, limits: Limits, observe: Callable[[Measurement], None]
 ) -> SearchResult:
-    """Return the result with the batch size that the turns prefer; as it is if its steps vary little.
+    """Return the result with the batch size that the turns prefer; as it is if nothing varies much.
 
     observe: is given of each measurement as soon as it is there.
     """
-    if result.best is None or error_of(result.best) <= QUIET:
+    if result.best is None or (error_of(result.best) <= QUIET and not limits.drifts):
         return result
     known, reference = Known(result.measurements, limits), result.best.batch_size
     deadline = executor.now() + SHARE * (limits.deadline - executor.now())

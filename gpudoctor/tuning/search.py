@@ -46,6 +46,7 @@ class Limits:
     deadline: of executor.now(); no trial starts after it.
     start_seconds: that a worker takes until it can measure.
     effort: how long one trial may take.
+    drifts: rates change between two trials more than within one, as on a processor with other work.
     """
 
     memory_bytes: int | None = None
@@ -55,6 +56,7 @@ class Limits:
     deadline: float = math.inf
     start_seconds: float = math.inf
     effort: Effort = EFFORT
+    drifts: bool = False
 
     def sizes(self, largest: int) -> list[int]:
         """Return the batch sizes to choose from up to `largest`: what divides the effective batch, or powers of two."""

@@ -97,6 +97,7 @@ def _run(run: TuningRun) -> None:
         effective_batch=request.effective_batch,
         deadline=run.start + SEARCH_SHARE * budget,
         start_seconds=start_seconds,
+        drifts=run.known.device.kind == "cpu",
         effort=replace(EFFORT, limit_seconds=min(max(TRIAL_SHARE * budget, least), most)),
     )
     if request.goal == LATENCY:

@@ -62,6 +62,8 @@ def test_a_quiet_machine_is_believed() -> None:
     quiet = [replace(measured(size, seconds), step_seconds=(seconds,) * 9) for size, seconds in LINE.items()]
     assert settled(machine, *quiet) == 64
     assert machine.asked == []
+    assert settled(machine, *quiet, limits=replace(LIMITS, drifts=True)) in (32, 64)
+    assert machine.asked.count(64) >= 3, "on a processor steady steps prove little"
 
 
 def test_a_load_that_changes_hits_all_of_a_turn() -> None:
