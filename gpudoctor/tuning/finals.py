@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from gpudoctor.model.tuning import OK, Measurement, Trial
 from gpudoctor.tuning.executor import Executor
-from gpudoctor.tuning.search import Known, Limits, SearchResult, result_of
+from gpudoctor.tuning.known import Known, Limits
+from gpudoctor.tuning.search import SearchResult, result_of
 from gpudoctor.tuning.settings import together
 from gpudoctor.tuning.throughput import MOST_TOLERANCE, WORTH_IT, error_of, rate
 

@@ -6,7 +6,8 @@ from gpudoctor.data.numerics import percent
 from gpudoctor.model.tuning import OK, Measurement, Numerics, RunnerUp
 from gpudoctor.tuning.figures import FEW_STEPS, spoilt_by
 from gpudoctor.tuning.gates import reference_name
-from gpudoctor.tuning.search import Limits, SearchResult
+from gpudoctor.tuning.known import Limits
+from gpudoctor.tuning.search import SearchResult
 from gpudoctor.tuning.throughput import MOST_TOLERANCE, error_of, rate
 from gpudoctor.tuning.workers.precision import BASELINES
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS, OK, PRECISIONS, Measurement, Numerics, Recommendation
 from gpudoctor.tuning.executor import Executor
 from gpudoctor.tuning.finals import settle
+from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.reasons import (
     CLOSE,
     ERRORS_APART,
@@ -21,7 +22,7 @@ from gpudoctor.tuning.reasons import (
     why_this_precision,
     why_this_size,
 )
-from gpudoctor.tuning.search import Limits, SearchResult, result_of
+from gpudoctor.tuning.search import SearchResult, result_of
 from gpudoctor.tuning.settings import together, trial_like
 from gpudoctor.tuning.throughput import error_of, rate
 

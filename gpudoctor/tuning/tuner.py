@@ -23,9 +23,10 @@ from gpudoctor.model.tuning import (
 )
 from gpudoctor.tuning.executor import BUDGET_ENDED, Executor
 from gpudoctor.tuning.figures import latency
+from gpudoctor.tuning.known import EFFORT, Limits
 from gpudoctor.tuning.recommend import recommend
 from gpudoctor.tuning.saved import differences
-from gpudoctor.tuning.search import EFFORT, Limits, exhaustive, result_of, search
+from gpudoctor.tuning.search import exhaustive, result_of, search
 from gpudoctor.tuning.settings import EFFORT as SWITCH_EFFORT
 from gpudoctor.tuning.settings import (
     candidates,

@@ -16,8 +16,9 @@ from gpudoctor.model.tuning import (
     Tuning,
 )
 from gpudoctor.tuning.executor import BUDGET_ENDED, Executor
+from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import Limits, SearchResult, result_of
+from gpudoctor.tuning.search import SearchResult, result_of
 
 
 @record

@@ -18,8 +18,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, Measurement
+from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import Limits, search
+from gpudoctor.tuning.search import search
 from tests.benchmarks.tuning_policies import POLICIES
 from tests.tuning.simulated_device import HELD_OUT, SILENT, TUNED_ON, Ranges, Scenario, SimulatedDevice, draw
 

@@ -16,21 +16,21 @@ from typing import Any
 import pytest
 
 from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement
-from gpudoctor.tuning import search
-from gpudoctor.tuning.search import Known, Limits
+from gpudoctor.tuning import policies
+from gpudoctor.tuning.known import Known, Limits
 
 FILE = Path(__file__).with_name("every_search.json")
 CASES, PART = 1000, 100
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 100, 128, 256, 264, 512)
 DECISIONS: dict[str, Callable[[Known], Any]] = {
     "safe": lambda known: known.safe,
-    "climb": search.climb,
-    "refine": search.refine,
-    "confirm": search.confirm,
-    "hold": search.hold,
-    "chosen": search.chosen,
-    "knee": search.knee,
-    "every power": search._every_power,
+    "climb": policies.climb,
+    "refine": policies.refine,
+    "confirm": policies.confirm,
+    "hold": policies.hold,
+    "chosen": policies.chosen,
+    "knee": policies.knee,
+    "every power": policies._every_power,
 }
 
 
@@ -83,7 +83,7 @@ def decisions(number: int) -> str:
 
 
 def test_how_many_trials_each_policy_may_have() -> None:
-    trials = [(policy.__name__, most) for policy, most in search.SEARCH]
+    trials = [(policy.__name__, most) for policy, most in policies.SEARCH]
     assert trials == [("climb", math.inf), ("refine", 3), ("confirm", 3), ("refine", 3), ("cool", 3), ("hold", 4)]
 
 

@@ -10,7 +10,8 @@ import pytest
 from gpudoctor.model.tuning import OUT_OF_MEMORY, Measurement, Trial
 from gpudoctor.tuning.executor import Effort
 from gpudoctor.tuning.finals import choose_size, settle
-from gpudoctor.tuning.search import Limits, SearchResult, result_of
+from gpudoctor.tuning.known import Limits
+from gpudoctor.tuning.search import SearchResult, result_of
 
 STEADY = (1.0, 0.98, 1.02, 1.0)
 NOISY = (0.5, 1.5, 0.7, 1.3)

@@ -16,9 +16,10 @@ from gpudoctor.model.tuning import (
     Trial,
 )
 from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.reasons import near_best, why_this_size
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import Limits, SearchResult
+from gpudoctor.tuning.search import SearchResult
 from tests.tuning.simulated_device import GIB, SimulatedDevice, draw
 
 

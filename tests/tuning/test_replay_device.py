@@ -9,8 +9,9 @@ import pytest
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.tuning import OUT_OF_MEMORY, SCHEMA, Trial, TunedWorkload, Tuning
 from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import Limits, exhaustive, search
+from gpudoctor.tuning.search import exhaustive, search
 from tests.tuning.replay_device import ReplayDevice
 from tests.tuning.simulated_device import SimulatedDevice, draw
 

@@ -12,8 +12,9 @@ from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import Measurement, Recommendation, Settings, TunedDevice, TunedWorkload, Tuning
 from gpudoctor.reporters import tuning_json
 from gpudoctor.tuning.comparison import compare
+from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.saved import parse_tuning
-from gpudoctor.tuning.search import Limits, search
+from gpudoctor.tuning.search import search
 from gpudoctor.tuning.tuner import tune
 from gpudoctor.tuning.tuning_run import Request
 from tests.tuning.simulated_device import SimulatedDevice, draw

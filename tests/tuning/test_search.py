@@ -10,22 +10,12 @@ import pytest
 
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Conditions, Measurement, Trial
-from gpudoctor.tuning import search as search_module
-from gpudoctor.tuning import throughput
+from gpudoctor.tuning import policies, throughput
 from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.known import Known, Limits
+from gpudoctor.tuning.policies import climb, confirm, knee, rungs
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import (
-    Known,
-    Limits,
-    SearchResult,
-    climb,
-    confirm,
-    exhaustive,
-    knee,
-    result_of,
-    rungs,
-    search,
-)
+from gpudoctor.tuning.search import SearchResult, exhaustive, result_of, search
 from tests.tuning.simulated_device import GIB, PLAIN, Scenario, SimulatedDevice
 
 MIB = 2**20
@@ -316,7 +306,7 @@ def known(seconds: dict[int, float | None], **limits: Any) -> Known:
 def halves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let bounds be halves, so that figures can lie exactly on them."""
     for module, name in (
-        *((search_module, "WORTH_IT"), (search_module, "UNCLEAR"), (search_module, "MOST_TOLERANCE")),
+        *((policies, "WORTH_IT"), (policies, "UNCLEAR"), (policies, "MOST_TOLERANCE")),
         *((throughput, "WORTH_IT"), (throughput, "MOST_TOLERANCE")),
     ):
         monkeypatch.setattr(module, name, 0.5)
@@ -348,7 +338,7 @@ def test_a_smaller_batch_replaces_the_knee_if_it_is_clearly_faster() -> None:
     def found(second: float) -> int | None:
         points = known({1: second, 2: 1.0, 4: 1.0}, largest_batch=4)
         vars(points)["times"] = SimpleNamespace(points=points.times.points, sizes=[1, 2, 4], rate=float, tolerance=0.5)
-        return search_module.chosen(points)
+        return policies.chosen(points)
 
     assert knee(known({1: 0.25, 2: 1.0, 4: 1.0}, largest_batch=4)) == 1
     assert (found(0.25), found(0.1875)) == (2, 1), "twice as fast, and faster"
@@ -413,4 +403,4 @@ def test_the_exhaustive_search_takes_the_largest_batch_if_that_is_a_power_of_two
         resident_memory_bytes=0,
     )
     for largest, wanted in ((4, 4), (3, 3), (2, None), (None, 4)):
-        assert search_module._every_power(Known((ran,), Limits(memory_bytes=100, largest_batch=largest))) == wanted
+        assert policies._every_power(Known((ran,), Limits(memory_bytes=100, largest_batch=largest))) == wanted

@@ -12,8 +12,9 @@ import pytest
 
 from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED
 from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
-from gpudoctor.tuning.search import Limits, SearchResult, search
+from gpudoctor.tuning.search import SearchResult, search
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
 
