@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpudoctor.errors import UsageError
-from gpudoctor.probes.host import ImageRequest, ProbeContext
+from gpudoctor.probes.host import ImageRequest, ProbeContext, is_own_environment
 from gpudoctor.reporters import terminal
 from gpudoctor.untrusted import clean
 
@@ -48,9 +48,17 @@ def refuse_probing(interpreter: str | None, *, fast: bool) -> None:
         raise UsageError(f"{option} is for probing this machine: with --from nothing is probed")
 
 
+OWN_ENVIRONMENT = (
+    "gpudoctor: no environment is activated, so the one that pipx or uv made for gpudoctor is checked:"
+    " activate yours, or name its interpreter with --python PATH"
+)
+
+
 def local_host(setting: ProbeContext) -> "LocalHost":
     from gpudoctor.probes.local_host import LocalHost  # not needed for a report
 
+    if setting.interpreter is None and is_own_environment():
+        click.echo(OWN_ENVIRONMENT, err=True)
     return LocalHost(setting)
 
 

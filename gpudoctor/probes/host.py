@@ -128,15 +128,19 @@ def setting(interpreter: str | None, timeout: float, *, fast: bool, images: Imag
 def interpreter_meant(environ: Mapping[str, str], prefix: str = sys.prefix) -> str | None:
     """Return the interpreter that is meant if the user names none; None for the one that runs gpudoctor.
 
-    pipx and uv give gpudoctor an environment of its own. The activated environment is meant then.
+    In an environment of its own, the activated environment is meant.
+    """
+    return interpreter_of(active_environment(environ)) if is_own_environment(prefix) else None
 
-    prefix: of the environment that gpudoctor runs in. `pipx run` and `uvx` leave the same files in it as an
-        installation, but uvx without an installation only has its place in uv's cache.
+
+def is_own_environment(prefix: str = sys.prefix) -> bool:
+    """Return whether pipx or uv made the environment at `prefix` for gpudoctor.
+
+    `pipx run` and `uvx` leave the same files in it as an installation, but uvx without an installation only has its
+    place in uv's cache.
     """
     has_receipt = any(os.path.isfile(os.path.join(prefix, name)) for name in ("pipx_metadata.json", "uv-receipt.toml"))
-    if not has_receipt and not re.fullmatch(r"archive-v\d+", os.path.basename(os.path.dirname(prefix))):
-        return None
-    return interpreter_of(active_environment(environ))
+    return has_receipt or re.fullmatch(r"archive-v\d+", os.path.basename(os.path.dirname(prefix))) is not None
 
 
 def active_environment(environ: Mapping[str, str]) -> str:

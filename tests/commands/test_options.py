@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.commands import options
 from gpudoctor.commands.options import _existing
 from gpudoctor.errors import UsageError
-from gpudoctor.probes.host import ImageRequest
+from gpudoctor.probes.host import ImageRequest, ProbeContext
 
 
 @pytest.mark.parametrize(("option", "wants"), [("compose", "file"), ("dockerfile", "file"), ("context", "folder")])
@@ -42,3 +43,14 @@ def test_a_build_argument_without_a_value_takes_that_of_the_environment(
 def test_a_build_argument_has_a_name(given: str) -> None:
     with pytest.raises(UsageError, match="has no name"):
         _existing(ImageRequest(build_arguments=(given,)))
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("interpreter", [None, "/venv/bin/python"])
+def test_it_is_said_that_no_environment_of_the_user_is_checked(
+    own: bool, interpreter: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(options, "is_own_environment", lambda: own)
+    options.local_host(ProbeContext(environ={}, directory=Path(), interpreter=interpreter))
+    said = f"{options.OWN_ENVIRONMENT}\n" if own and interpreter is None else ""
+    assert capsys.readouterr().err == said

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import Package, PackageVersion, Python
-from gpudoctor.probes.host import ProbeContext, interpreter_meant
+from gpudoctor.probes.host import ProbeContext, interpreter_meant, is_own_environment
 from gpudoctor.probes.local_host import LocalHost
 from gpudoctor.probes.python_environment import parse_python
 from gpudoctor.probes.workers import python_environment
@@ -193,6 +193,7 @@ def test_from_an_environment_of_its_own_the_activated_one_is_meant(
     (own / receipt).touch()
     activated = environment(tmp_path / "activated")
     environ = {variable: str(tmp_path / "activated")}
+    assert is_own_environment(str(own))
     assert interpreter_meant(environ, str(own)) == activated
     assert interpreter_meant({}, str(own)) is None
     assert interpreter_meant({variable: str(tmp_path / "removed")}, str(own)) is None
@@ -209,6 +210,7 @@ def test_an_environment_that_the_user_made_is_meant_itself(tmp_path: Path) -> No
     environment(tmp_path / "own")
     (tmp_path / "own" / "pyvenv.cfg").touch()
     environment(tmp_path / "activated")
+    assert not is_own_environment(str(tmp_path / "own"))
     assert interpreter_meant({"VIRTUAL_ENV": str(tmp_path / "activated")}, str(tmp_path / "own")) is None
 
 
