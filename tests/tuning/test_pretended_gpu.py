@@ -106,7 +106,7 @@ class Bench:
 
     def ask(self, kind: str, **request: Any) -> Any:
         """Return the answer to a request."""
-        return self.worker.ask({"ask": kind, **request}, 60)
+        return self.worker.ask({"ask": kind, **request}, 300)
 
     def measure(self, plan: str = "", precision: str = "fp32", size: int = 4, **settings: Any) -> Any:
         """Return the answer to a trial."""
