@@ -87,11 +87,16 @@ def install(names: tuple[str, ...], **options: Any) -> NoReturn:
 
     Versions and builds are chosen by driver, GPU, Python and operating system, and the plan says why.
     """
+    from gpudoctor.fixing.programs import Refused
     from gpudoctor.fixing.requested import requested_steps
 
     run = _Run(options)
     report = run.check()
-    run.finish(requested_steps(names, report.snapshot), report, "everything that is named is installed")
+    try:
+        steps = requested_steps(names, report.snapshot)
+    except Refused as error:
+        run.refuse(str(error))
+    run.finish(steps, report, "everything that is named is installed")
 
 
 class _Run:
@@ -156,6 +161,13 @@ class _Run:
             for edit in plan.edits:
                 edit.write()
         self._end(done)
+
+    def refuse(self, why: str) -> NoReturn:
+        """End with a refusal before there is a plan."""
+        from gpudoctor.fixing.plan import Plan
+        from gpudoctor.fixing.result import FixResult
+
+        self._end(FixResult(plan=Plan(steps=()), status="refused", why=why))
 
     def _ask_user(self, plan: Plan) -> None:
         """Show the plan, and return if it is to be applied. Raises UsageError: nobody answers."""

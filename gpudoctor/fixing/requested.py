@@ -32,7 +32,7 @@ def requested_steps(names: Sequence[str], snapshot: Snapshot) -> tuple[Step, ...
     """
     wanted = _parsed(names)
     python = snapshot.python or Python()
-    facts = Facts(snapshot, origin=None) if snapshot is None else Facts(snapshot)
+    facts = Facts(snapshot)
     return tuple(step_of("", remedy, python.executable or "") for remedy in _remedies(wanted, facts, python))
 
 
