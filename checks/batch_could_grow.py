@@ -21,23 +21,21 @@ def batch_could_grow(run: Run) -> Iterator[Finding]:
     Reference: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
     steps = counted_steps(run)
-    memory = known(run.memory, "run.memory")
-    peak = known(memory.allocated_peak_bytes, "run.memory.allocated_peak_bytes")
     used = [gpu for gpu in run.gpus if gpu.is_used]
     skip_unless(used, "the driver lists the program on no GPU")
     utilization = known(used[0].utilization_percent, "run.gpus[0].utilization_percent")
+    inside = run.memory.allocated_peak_bytes if run.memory else None
+    peak = known(inside or used[0].memory_peak_bytes, "run.gpus[0].memory_peak_bytes")
+    total = known(used[0].memory_total_bytes, "run.gpus[0].memory_total_bytes")
     waiting = max(steps.input_share, steps.copies_share, steps.synchronising_share)
-    if not 0 < utilization < MOST_UTILIZATION or peak > MOST_MEMORY * memory.total_bytes or waiting > MOST_WAITING:
+    if not 0 < utilization < MOST_UTILIZATION or peak > MOST_MEMORY * total or waiting > MOST_WAITING:
         return
     batch = steps.loader.batch_size if steps.loader else None
     of = f"The batch of {batch}" if batch else "The batch"
     share = 1 - utilization / 100
-    summary = f"{of} uses {peak / memory.total_bytes:.0%} of the GPU's memory and {utilization:.0f} % of its time"
-    facts = (
-        "run.memory.allocated_peak_bytes",
-        "run.memory.total_bytes",
-        "run.steps.loader.batch_size" if batch else "",
-    )
+    summary = f"{of} uses {peak / total:.0%} of the GPU's memory and {utilization:.0f} % of its time"
+    batch_fact = "run.steps.loader.batch_size" if batch else ""
+    facts = ("run.gpus[0].utilization_percent", "run.gpus[0].memory_total_bytes", batch_fact)
     place = steps.loader.made if steps.loader else ""
     details = measured(share, place, saved=share * steps.active_share)
     yield Finding.warning("batch size", summary, facts, Fix("grow-batch"), details=details)

@@ -21,7 +21,7 @@ def gpu_never_used(run: Run) -> Iterator[Finding]:
     steps = run.steps
     details = measured(1.0)
     if steps is not None and steps.parameter_devices:
-        if steps.parameter_devices == ("cpu",) and not steps.sent_to_gpu and not steps.is_stand_in:
+        if steps.parameter_devices == ("cpu",) and not steps.sent_to_gpu:
             summary = "The optimizer trains parameters on the CPU, and nothing was sent to the GPU"
             inner = ("run.steps.parameter_devices", "run.steps.sent_to_gpu")
             yield Finding.error("the model", summary, inner, Fix("move-training-to-gpu"), details=details)

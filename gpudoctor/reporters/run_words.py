@@ -35,7 +35,9 @@ def verdict(run: WatchedRun) -> tuple[str, str]:
         best = run.findings[0]
         gain = speedup(best)
         return str(best.severity), f"{clean(best.check_id)}{f', {gain}' if gain else ''}"
-    if run.run.steps is not None and run.run.steps.counted >= FEWEST_STEPS:
+    steps = run.run.steps
+    on_gpu = steps is not None and (steps.sent_to_gpu or "cuda" in steps.parameter_devices)
+    if steps is not None and steps.counted >= FEWEST_STEPS and on_gpu:
         return "healthy", "nothing measured limited the GPU"
     if watch.problem:
         return "info", f"the GPU was not watched: {watch.problem}"
@@ -50,7 +52,7 @@ def verdict(run: WatchedRun) -> tuple[str, str]:
 
 def notes(run: WatchedRun) -> Iterator[str]:
     """Yield what the verdict does not cover."""
-    if run.watch.problem and (run.findings or run.run.steps is not None):
+    if run.watch.problem and run.watch.problem not in verdict(run)[1]:
         yield f"The GPU was not watched: {clean(run.watch.problem)}."
     if run.run.inside:
         yield f"The steps were not watched: {clean(run.run.inside)}."

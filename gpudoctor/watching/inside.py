@@ -151,15 +151,15 @@ def _shown(seen: dict[str, Any], file: str, line: int) -> str:
 
 
 def memory_of(seen: dict[str, Any]) -> TorchMemory | None:
-    """Return PyTorch's memory on the GPU that the process uses most; None if it uses none."""
-    gpus = [gpu for gpu in seen.get("gpus", ()) if gpu.get("allocated_peak")]
+    """Return PyTorch's memory on the GPU that the process uses most; None if it started none."""
+    gpus = seen.get("gpus")
     if not gpus:
         return None
-    gpu = max(gpus, key=lambda gpu: gpu["allocated_peak"])
+    gpu = max(gpus, key=lambda gpu: gpu.get("allocated_peak") or 0)
     return TorchMemory(
         total_bytes=gpu["total"],
         capability=tuple(gpu["capability"]),
-        allocated_peak_bytes=gpu["allocated_peak"],
+        allocated_peak_bytes=gpu.get("allocated_peak") or None,
         reserved_bytes=gpu.get("reserved_peak"),
         split_bytes=gpu.get("split"),
         retries=gpu.get("retries") or 0,

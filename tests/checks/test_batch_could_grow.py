@@ -13,7 +13,7 @@ from tests.runs import GIB, GPU, MEMORY, RUN, STEPS, finding, outcome
 CHECK = "batch-could-grow"
 
 
-def small(peak: int = GIB, loader_share: float = 0.0, **on_gpu: Any) -> Run:
+def small(peak: int | None = GIB, loader_share: float = 0.0, **on_gpu: Any) -> Run:
     """Return a run with a small batch."""
     return replace(
         RUN,
@@ -33,7 +33,10 @@ def small(peak: int = GIB, loader_share: float = 0.0, **on_gpu: Any) -> Run:
         pytest.param(small(peak=10 * GIB, utilization_percent=40.0), Outcome.PASSED, id="memory in use"),
         pytest.param(small(loader_share=0.3, utilization_percent=40.0), Outcome.PASSED, id="waits for data"),
         pytest.param(small(is_used=None), Outcome.SKIPPED, id="no GPU listed"),
-        pytest.param(replace(RUN, memory=None), Outcome.SKIPPED, id="memory unknown"),
+        pytest.param(small(memory_peak_bytes=None, peak=None), Outcome.SKIPPED, id="memory unknown"),
+        pytest.param(
+            small(memory_peak_bytes=GIB, peak=None, utilization_percent=40.0), Outcome.FOUND, id="seen from outside"
+        ),
     ],
 )
 def test_outcome(run: Run, expected: Outcome) -> None:

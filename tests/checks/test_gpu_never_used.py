@@ -16,11 +16,6 @@ CHECK = "gpu-never-used"
     ("run", "expected"),
     [
         pytest.param(steps(parameter_devices=("cpu",), sent_to_gpu=False), Outcome.FOUND, id="trains on the CPU"),
-        pytest.param(
-            steps(parameter_devices=("cpu",), sent_to_gpu=False, is_stand_in=True),
-            Outcome.PASSED,
-            id="a stand-in computes on the CPU",
-        ),
         pytest.param(steps(parameter_devices=("cpu",)), Outcome.PASSED, id="data went to the GPU"),
         pytest.param(outside(is_used=False, utilization_percent=0.0), Outcome.FOUND, id="from outside"),
         pytest.param(replace(outside(is_used=False), samples=4), Outcome.SKIPPED, id="four samples"),

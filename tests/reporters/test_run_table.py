@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from gpudoctor.model import Finding, Remedy, Run, Severity
+import pytest
+
+from gpudoctor.model import Finding, Remedy, Run, Severity, Steps
 from gpudoctor.reporters import run_html, run_json
 from gpudoctor.reporters.run_table import render
+from gpudoctor.reporters.run_words import verdict
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 from gpudoctor.watching.watched import WatchedRun
+from tests.runs import STEPS
 
 GIB = 2**30
 
@@ -107,3 +111,13 @@ def test_html_shows_the_gain_and_a_chart() -> None:
     assert "up to 3.3 times faster, train.py:42" in text
     assert text.count("<polyline") == 2
     assert "GPU 0: 0 to 40.0 %" in text
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind"),
+    [(STEPS, "healthy"), (replace(STEPS, sent_to_gpu=False, parameter_devices=("cpu",)), "info"), (None, "info")],
+)
+def test_without_proof_that_a_gpu_was_used_nothing_is_healthy(steps: Steps | None, kind: str) -> None:
+    run = replace(RUN, findings=(), run=Run(steps=steps), watch=Watch(problem="no driver"))
+    assert verdict(run)[0] == kind
+    assert render(run, color=False, width=120).count("no driver") == 1

@@ -156,6 +156,27 @@ def test_each_rank_is_attributed(tmp_path: Path) -> None:
     assert sorted(process["RANK"] for process in report["processes"]) == [0, 1]
 
 
+FORKED = """
+import multiprocessing, torch
+def train():
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(40):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+process = multiprocessing.get_context("fork").Process(target=train)
+process.start()
+process.join()
+raise SystemExit(process.exitcode)
+"""
+
+
+def test_a_process_that_was_forked(tmp_path: Path) -> None:
+    done, report = watched(tmp_path, {}, "-c", FORKED)
+    assert done.returncode == 0, done.stderr
+    assert [process["steps"] for process in report["processes"]] == [39]
+
+
 FULL_GRAPH = """
 import torch
 model = torch.nn.Linear(4, 4)

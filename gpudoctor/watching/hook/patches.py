@@ -31,6 +31,8 @@ LARGE_SIDE = 256
 
 def install(torch: Any, recorder: Recorder) -> None:
     """Patch torch so that `recorder` hears of loaders, copies, synchronisation, clones, passes and steps."""
+    # PyTorch that names a CUDA version and was built without CUDA computes on the CPU what it says the GPU does.
+    recorder.stand_in = bool(torch.version.cuda) and not torch.backends.cuda.is_built()
     patches = _Patches(torch, recorder)
     patches.loaders()
     patches.tensors()
@@ -118,13 +120,25 @@ class _Patches:
             setattr(tensor, name, self._synchronising(getattr(tensor, name), name))
         tensor.clone = self._cloning(tensor.clone)
         tensor.__deepcopy__ = self._cloning(tensor.__deepcopy__)
-        tensor.to = self._moving(tensor.to, lambda _, args, kwargs: _device_in(self.torch, args, kwargs))
+        tensor.to = self._moving(tensor.to, self._device_of)
         tensor.cuda = self._moving(tensor.cuda, lambda *_: "cuda")
         tensor.copy_ = self._copying(tensor.copy_)
         for name in ("tensor", "as_tensor"):
             setattr(self.torch, name, self._making(getattr(self.torch, name)))
         cuda = self.torch.cuda
         cuda.synchronize = self._synchronising(cuda.synchronize, "torch.cuda.synchronize", always=True)
+
+    def _device_of(self, _tensor: Any, args: Any, kwargs: Any) -> str:
+        """Return the kind of device that `Tensor.to` is asked for; "" for none."""
+        device = kwargs.get("device", args[0] if args else None)
+        if isinstance(device, str):
+            return device.partition(":")[0]
+        if isinstance(device, self.torch.device):
+            kind = str(device.type)  # a stand-in may make torch.device("cuda") that of the CPU
+            return "cuda" if kind == "cpu" and self.recorder.stand_in else kind
+        if isinstance(device, int) and not isinstance(device, bool):
+            return "cuda"
+        return str(device.device.type) if isinstance(device, self.torch.Tensor) else ""
 
     def _synchronising(self, original: Any, name: str, *, always: bool = False) -> Any:
         recorder, is_compiling, folder = self.recorder, self.is_compiling, self.places.torch_folder
@@ -391,15 +405,3 @@ def _is_small(node: Any) -> bool:
             count *= side
         elements += count
     return elements < SMALL_ELEMENTS
-
-
-def _device_in(torch: Any, args: Any, kwargs: Any) -> str:
-    """Return the kind of device that `Tensor.to` is asked for; "" for none."""
-    device = kwargs.get("device", args[0] if args else None)
-    if isinstance(device, str):
-        return device.partition(":")[0]
-    if isinstance(device, torch.device):
-        return str(device.type)
-    if isinstance(device, int) and not isinstance(device, bool):
-        return "cuda"
-    return str(device.device.type) if isinstance(device, torch.Tensor) else ""

@@ -39,7 +39,7 @@ class Recorder:
         self.ask: Any = dict
         """What gives more facts on torch when the file is written."""
         self.is_sampled = True
-        self.stand_in = False
+        self.stand_in = self._was_forked = False
         self._reset()
 
     def _reset(self) -> None:
@@ -63,6 +63,7 @@ class Recorder:
 
     def begin_in_child(self) -> None:
         """Begin again in a process that was forked; it writes no file unless it trains itself."""
+        self._was_forked = True
         self._reset()
 
     def is_here(self) -> bool:
@@ -74,8 +75,16 @@ class Recorder:
         if self.kind != kind and (not self.kind or kind == "optimizer"):
             self._reset()
             self.kind, self.boundary, self.thread = kind, source, threading.get_ident()
+            self._write_at_end()
         if self.kind == kind and self.boundary == source:
             self._end_step(time.perf_counter_ns())
+
+    def _write_at_end(self) -> None:
+        """Write the file when a process of multiprocessing ends, which runs no other functions of the end."""
+        util: Any = sys.modules.get("multiprocessing.util")
+        if self._was_forked and util is not None:
+            self._was_forked = False
+            util.Finalize(None, self.write, exitpriority=0)
 
     def _end_step(self, now: int) -> None:
         if self._begun:
