@@ -22,8 +22,10 @@ def refuse_if_writable_by_others(path: str) -> None:
     trusted = os.environ.get(TRUST, "").split(os.pathsep)
     if not hasattr(os, "geteuid") or "*" in trusted or folder in trusted:
         return
-    state = os.stat(path)
-    if state.st_uid not in _own_users():
+    state, link = os.stat(path), _link_of_others(path)
+    if link:
+        why = f"is reached by {link}, a link of another user"
+    elif state.st_uid not in _own_users():
         why = "belongs to another user"
     elif state.st_mode & stat.S_IWOTH or (state.st_mode & stat.S_IWGRP and state.st_gid not in (0, os.getegid())):
         why = "can be written by other users"
@@ -40,11 +42,18 @@ def refuse_links_of_others(path: str | os.PathLike[str]) -> None:
     Raises:
         UsageError: the path or a folder on its way is one.
     """
+    if link := _link_of_others(path):
+        raise UsageError(f"cannot write {os.fspath(path)}: {link} is a link of another user")
+
+
+def _link_of_others(path: str | os.PathLike[str]) -> str:
+    """Return the first symbolic link of another user on the way to `path`, from its end on; "" for none."""
     place = os.path.abspath(path)
     while hasattr(os, "geteuid") and place != os.path.dirname(place):
         if os.path.islink(place) and os.lstat(place).st_uid not in _own_users():
-            raise UsageError(f"cannot write {os.fspath(path)}: {place} is a link of another user")
+            return place
         place = os.path.dirname(place)
+    return ""
 
 
 def _own_users() -> set[int]:

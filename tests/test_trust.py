@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import py_compile
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 
 from gpudoctor.configuration.options import load_configuration
 from gpudoctor.engine.catalog import load_checks
+from gpudoctor.engine.plugins import run_file
 from gpudoctor.errors import UsageError
 from gpudoctor.files import check_writable, new_folder, write_whole
 from gpudoctor.trust import TRUST, refuse_if_writable_by_others
@@ -82,6 +86,30 @@ def test_a_plugin_that_others_can_write_does_not_run(open_one: str, tmp_path: Pa
     with pytest.raises(UsageError, match="can be written by other users"):
         load_checks(str(tmp_path))
     assert not (tmp_path / "ran").exists()
+
+
+def test_planted_bytecode_of_a_plugin_does_not_run(tmp_path: Path) -> None:
+    plugin, planted = tmp_path / "own.py", tmp_path / "planted.py"
+    plugin.write_text("VALUE = 'own code'  # as long as the other one\n")
+    planted.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    cached = Path(importlib.util.cache_from_source(str(plugin)))
+    py_compile.compile(str(planted), str(cached), str(plugin))
+    state = plugin.stat()
+    header = cached.read_bytes()[:8] + struct.pack("<LL", int(state.st_mtime), state.st_size)
+    cached.write_bytes(header + cached.read_bytes()[16:])
+    run_file("own_plugin", str(plugin))
+    assert sys.modules.pop("own_plugin").VALUE == "own code"
+    assert not (tmp_path / "ran").exists()
+
+
+@as_root
+def test_a_plugin_folder_behind_a_link_of_another_user_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "link").symlink_to("own")
+    refuse_if_writable_by_others(str(tmp_path / "link"))
+    os.chown(tmp_path / "link", SOMEBODY, SOMEBODY, follow_symlinks=False)
+    with pytest.raises(UsageError, match="link, a link of another user; to use it anyway"):
+        refuse_if_writable_by_others(str(tmp_path / "link"))
 
 
 @as_root
