@@ -3,6 +3,7 @@
 import errno
 import itertools
 import os
+import re
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -54,7 +55,8 @@ def main() -> NoReturn:
         sys.exit(cli.main(prog_name="gpudoctor", standalone_mode=False))
     except click.ClickException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "gpudoctor")
-        _end(f"{command}: {error.format_message()}", EXIT_USAGE)
+        said = re.sub(r"is not a valid (float|integer)( range)?\.", "is not a number.", error.format_message())
+        _end(f"{command}: {said}", EXIT_USAGE)
     except (click.Abort, KeyboardInterrupt):
         _end("gpudoctor: interrupted", EXIT_NO_VERDICT)
     except BrokenPipeError:

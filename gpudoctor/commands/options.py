@@ -32,7 +32,12 @@ def environment_options(command: Any) -> Any:
         help="Diagnose the environment of this Python instead of gpudoctor's own.",
     )(command)
     command = click.option(
-        "--timeout", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds for each probe."
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0.1),
+        default=30.0,
+        show_default=True,
+        help="Seconds for each probe.",
     )(command)
     return debug_option(command)
 

@@ -38,7 +38,7 @@ ENGINE_SECONDS = 600.0  # for one answer of the engine; on a loaded machine it c
 @click.argument("services", nargs=-1, metavar="[SERVICE]...")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and change nothing.")
 @click.option("--recreate", is_flag=True, help="Recreate the container from the rebuilt image, with its settings.")
-@click.option("--timeout", type=click.FloatRange(min=1), default=7200.0, show_default=True,
+@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=1), default=7200.0, show_default=True,
               help="Seconds for each build.")  # fmt: skip
 @debug_option
 @image_options

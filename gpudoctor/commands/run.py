@@ -66,7 +66,7 @@ def metrics_server(metrics: tuple[str, int | None], current: Callable[[], "Watch
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND ...")
 @click.option("--profile", metavar="FILE", help=f"Add the variables of this env profile.  [default: {FILE_NAME} here]")
-@click.option("--every", type=click.FloatRange(min=0.05, max=3600), default=1.0, show_default=True,
+@click.option("--every", metavar="SECONDS", type=click.FloatRange(min=0.05, max=3600), default=1.0, show_default=True,
               help="Seconds between two samples.")  # fmt: skip
 @click.option("--no-hook", is_flag=True, help="Do not look into Python programs: watch from outside only.")
 @metrics_options

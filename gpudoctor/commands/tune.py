@@ -28,17 +28,21 @@ if TYPE_CHECKING:
 @click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda:N|mps")
 @click.option("--precision", "precisions", multiple=True, type=click.Choice([*PRECISIONS, *COMPLEX_PRECISIONS]),
               help="Try this precision only; repeatable.")  # fmt: skip
-@click.option("--budget", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
-              help="Seconds after which no new measurement starts.")  # fmt: skip
-@click.option("--memory-fraction", type=click.FloatRange(0, 1, min_open=True), default=0.9, show_default=True,
-              help="Share of the free memory that trials may use.")  # fmt: skip
-@click.option("--dataset-size", type=click.IntRange(min=1), help="Samples in your data set; no batch is larger.")
-@click.option("--min-batch", type=click.IntRange(min=1), help="Smallest batch size to measure.")
-@click.option("--max-batch", type=click.IntRange(min=1), help="Largest batch size to measure.")
-@click.option("--effective-batch", type=click.IntRange(min=1), help="Samples per optimiser step, by accumulation.")
+@click.option("--budget", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), default=60.0,
+              show_default=True, help="Seconds after which no new measurement starts.")  # fmt: skip
+@click.option("--memory-fraction", metavar="SHARE", type=click.FloatRange(0, 1, min_open=True), default=0.9,
+              show_default=True, help="Share of the free memory that trials may use.")  # fmt: skip
+@click.option(
+    "--dataset-size", metavar="N", type=click.IntRange(min=1), help="Samples in your data set; no batch is larger."
+)
+@click.option("--min-batch", metavar="N", type=click.IntRange(min=1), help="Smallest batch size to measure.")
+@click.option("--max-batch", metavar="N", type=click.IntRange(min=1), help="Largest batch size to measure.")
+@click.option(
+    "--effective-batch", metavar="N", type=click.IntRange(min=1), help="Samples per optimiser step, by accumulation."
+)
 @click.option("--vary", metavar="NAME=A,B,C",
               help="Tune for each value of a parameter of the workload, such as sequence=128,512.")  # fmt: skip
-@click.option("--gpus", type=click.IntRange(1, 64), default=1, show_default=True,
+@click.option("--gpus", metavar="N", type=click.IntRange(1, 64), default=1, show_default=True,
               help="GPUs that train together by torchrun: batch for each, and scaling efficiency.")  # fmt: skip
 @click.option("--exhaustive", is_flag=True, help="Measure every precision at every power of two that fits.")
 @click.option("--compare", type=click.Path(dir_okay=False), metavar="FILE",

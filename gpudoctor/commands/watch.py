@@ -16,10 +16,12 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 
 @click.command(cls=ManualCommand, short_help="Show live what limits the GPU for a program that already runs.")
-@click.option("--pid", type=click.IntRange(min=1), help="The program's process; its children count too.")
-@click.option("--every", type=click.FloatRange(min=0.05, max=3600), default=1.0, show_default=True,
+@click.option("--pid", metavar="N", type=click.IntRange(min=1), help="The program's process; its children count too.")
+@click.option("--every", metavar="SECONDS", type=click.FloatRange(min=0.05, max=3600), default=1.0, show_default=True,
               help="Seconds between two samples.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(min=0.1), help="Stop after this long.  [default: Ctrl-C]")
+@click.option(
+    "--seconds", metavar="SECONDS", type=click.FloatRange(min=0.1), help="Stop after this long.  [default: Ctrl-C]"
+)
 @metrics_options
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the report to this file at the end.")

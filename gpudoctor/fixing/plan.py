@@ -149,4 +149,6 @@ def check_names(names: Sequence[str], known: Iterable[str]) -> None:
     for name in names:
         if name not in ids:
             near = get_close_matches(name, ids, n=1)
-            raise UsageError(f"no check is named {name!r}: {f'did you mean {near[0]}?' if near else 'gpudoctor list'}")
+            raise UsageError(
+                f"no check is called {name!r}: {f'did you mean {near[0]}?' if near else 'gpudoctor list shows them'}"
+            )

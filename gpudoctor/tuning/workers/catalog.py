@@ -85,9 +85,9 @@ def _check_built_in(name: str, mode: str) -> None:
     """Raise UsageError unless there is such a workload and mode."""
     if name not in UNITS:
         near = get_close_matches(name.lower(), UNITS, n=1)
-        hint = f"did you mean {near[0]}? There are" if near else "there are"
+        hint = f"did you mean {near[0]}? Choose" if near else "choose"
         own = f"your own as {FORMS}"
-        raise UsageError(f"no workload is called {name!r}: {hint} {', '.join(UNITS)}, and {own}")
+        raise UsageError(f"no workload is called {name!r}: {hint} {', '.join(UNITS)}, or {own}")
     if mode not in MODES:
         raise UsageError(f"no mode is called {mode!r}: there are {' and '.join(MODES)}")
 

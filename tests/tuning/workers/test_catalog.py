@@ -53,10 +53,10 @@ def test_the_users_own_is_described_by_its_name_without_being_imported() -> None
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("transfomer", "did you mean transformer? There are mlp, cnn,"),
-        ("CNN", "did you mean cnn? There are"),
-        ("resnet50", "there are mlp, cnn, lstm, transformer, signal, and your own as MODULE:ATTRIBUTE or FILE.py:ATT"),
-        ("", "there are mlp,"),
+        ("transfomer", "did you mean transformer? Choose mlp, cnn,"),
+        ("CNN", "did you mean cnn? Choose"),
+        ("resnet50", "choose mlp, cnn, lstm, transformer, signal, or your own as MODULE:ATTRIBUTE or FILE.py:ATT"),
+        ("", "choose mlp,"),
     ],
 )
 def test_an_unknown_name_is_one_line_with_those_there_are(name: str, hint: str) -> None:
