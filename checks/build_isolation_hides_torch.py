@@ -29,6 +29,7 @@ def build_isolation_hides_torch(pytorch: Pytorch, symptoms: Symptoms = None) -> 
         or (missing if before_building else ())
     )
     skip_unless(builds, "no build reports that it lacks torch")
+    skip_unless(not of_kind(symptoms, "toolkit-other-than-torch*"), "the build has found torch since")
     package = _package(symptoms)
     yield Finding.error(
         package or "build",

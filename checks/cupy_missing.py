@@ -21,7 +21,7 @@ def cupy_missing(
     """
     none_listed = cupy.distributions == ()
     refused = of_kind(symptoms, "cupy-not-accessible")
-    other_cause = of_kind(symptoms, "memory-short-*", "cuda-*", "nvml-*", "torch-no-driver")
+    other_cause = of_kind(symptoms, "@memory-short", "memory-short-*", "cuda-*", "nvml-*", "torch-no-driver")
     if refused and not other_cause and not cupy.distributions and gpu.name != "":
         summary = "spaCy finds no CuPy that can use the GPU, and the report names none"
         yield Finding.error("cupy", summary, (refused[0].fact,), Fix("install-cupy-for-spacy"))

@@ -9,7 +9,7 @@ from gpudoctor.registry import check, known, skip_unless
 @check(
     family="python",
     explains=(
-        *("torch-not-installed", "torch-cuda-unavailable", "cupy-missing", "runs-on-cpu"),
+        *("torch-not-installed", "torch-cuda-unavailable", "torch-cpu-build", "cupy-missing", "runs-on-cpu"),
         "python-version-no-wheel",
     ),
 )

@@ -21,7 +21,7 @@ WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
 # With these words, an unused GPU may have another cause or be no fault.
 OTHERWISE = (
     *("asks-after-a-while", "gpu-lost-after-a-while", "place-docker", "gpu-used-by-another-program"),
-    *("guess-ray-hides-gpu", "guess-jetson-build", "guess-two-builds", "guess-stale-image"),
+    *("guess-ray-hides-gpu", "guess-jetson-build", "guess-two-builds", "guess-stale-image", "ollama-model-split"),
 )
 # Failures that do not count as another failure next to a person's words.
 OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected", "device-missing-told")

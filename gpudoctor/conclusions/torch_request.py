@@ -65,6 +65,9 @@ def _is_about_python(
     blames = _blames(message)
     if blames:
         return blames == "python"
+    of_index = re.fullmatch(r"((?:cu|rocm)[\d.]*\d)\.?", request.index or "")
+    if request.variant and of_index and of_index[1] != request.variant:
+        return False
     if _python_has_none(request, python):
         return True
     if system.os == "darwin" and request.variant.startswith(("cu", "rocm")):

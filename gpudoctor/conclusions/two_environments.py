@@ -77,6 +77,9 @@ def _said(said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
     for symptom in of_kind(said, "pip-of-another-python"):
         summary = f'pip probably installs into another Python than the program runs under: "{symptom.text[:120]}"'
         yield TwoEnvironments(summary=summary, facts=(symptom.fact,), certain=False)
+    for symptom in of_kind(said, "guess-two-builds"):
+        summary = f'Two environments have different PyTorch builds, one without CUDA: "{symptom.text[:120]}"'
+        yield TwoEnvironments(summary=summary, facts=(symptom.fact,), certain=False)
     for symptom in of_kind(said, "torch-differs-by-program"):
         summary = "PyTorch sees the GPU in one program and not in another one on the same machine"
         yield TwoEnvironments(summary=summary, facts=(symptom.fact,))

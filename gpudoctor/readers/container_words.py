@@ -19,11 +19,13 @@ _KUBERNETES = regex(
 )
 _PODMAN = regex(rf"(?i){_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b", "podman")
 _SINGULARITY = regex(
-    rf"(?i){_IN}{_ARTICLE} singularity\b|\bapptainer\b|\bsingularity (?:version|containers?|images?)\b"
+    rf"(?i){_IN}{_ARTICLE} singularity\b|\bapptainer\b|\bsingularity (?:version|containers?|images?|shell|exec|run)\b"
 )
 _DOCKER = regex(
     rf"(?i){_IN}{_ARTICLE} (?:docker|dev ?)?(?:[ -]?containers?\b(?! (?:toolkit|runtime|images? (?:size|registry))))"
     rf"|{_IN}{_ARTICLE} docker\b(?! (?:desktop|hub|engine|version))"
+    r"|\b(?:my|our|the|this|a) (?:dev|docker|vs ?code)[ -]?containers?\b"
+    r"|\bdocker (?:swarm|stack deploy|service create|executor)\b|\bdevcontainer\.json\b"
     r"|\b(?:custom|official|prebuilt|deep learning|inference|training) (?:docker )?containers?\b"
     r"|\bcontainer (?:logs?|inspect)\b|\bis an? (?:docker )?container\b"
     r"|\bdocker (?:exec|run|compose up|compose run|compose exec)\b|\bdocker-compose (?:up|run|exec)\b"

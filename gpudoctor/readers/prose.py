@@ -110,7 +110,7 @@ _PYTHON_INLINE = regex(
 )
 _TORCH = regex(
     rf"(?i)(?<![\w/.-])(?:py)?torch(?: package)?(?: version| ver\.?)?{_MARK}"
-    rf"\s?(?:==?|:|-|\(|\bis\b|\bversion\b)?\s{{0,3}}{_MARK}(?:\(?version )?v?"
+    rf"\s?(?:==?|:|-|\(|\b(?:is|version|says|shows|prints)\b)?\s{{0,3}}{_MARK}(?:\(?version )?v?"
     r"(\d\.\d{1,2}(?:\.\d{1,2})?(?:(?:\.?dev|a|rc)\d{1,10}|\.post\d)?"
     r"(?: ?\+ ?(?:cu\d{2,3}|cpu|rocm[\d.]{1,6})|[ (]{1,2}cu\d{3}\b)?)"
     r"(?![\w.]*\d)",

@@ -23,7 +23,7 @@ _TITLE, _DENIED, _RESTRICTED, _TROUBLE, _EXPLAINED, _ELSEWHERE, _ADVICE, _OWN, _
 _SOLVED = f"(?P<past>{_WORDS['solved']})|{_WORDS['works']}"
 _SHOWN = f"{_SOLVED}|{_WORDS['shown']}"
 _SENTENCE = regex(r"(?<=[.!?;])[\"')]?\s+|(?<=[\u3002\uff01\uff1f\uff1b])|\n(?!\n*[\"\u201c])")
-_CLAUSE = regex(r"[.!?;,:()\u3002\uff01\uff1f\uff1b\uff0c]|\n\n")
+_CLAUSE = regex(r"[.!?;,()\u3002\uff01\uff1f\uff1b\uff0c]|:(?!\S)|\n\n")
 
 
 def own_present(text: Text) -> Text:
