@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -186,14 +186,6 @@ def test_settings_that_install_elsewhere_do_not_count() -> None:
     assert not {"PIP_TARGET", "PIP_USER", "PYTHONPATH"} & {*kept}
 
 
-@pytest.fixture
-def _few_seconds() -> Iterator[None]:
-    signal.alarm(300)
-    yield
-    signal.alarm(0)
-
-
-@pytest.mark.usefixtures("_few_seconds")
 @pytest.mark.skipif(UV is None, reason="uv is not installed")
 def test_killed_at_random_moments(bed: Bed) -> None:
     from random import Random
