@@ -160,7 +160,7 @@ def memory_of(seen: dict[str, Any]) -> TorchMemory | None:
         total_bytes=gpu["total"],
         capability=tuple(gpu["capability"]),
         allocated_peak_bytes=gpu.get("allocated_peak") or None,
-        reserved_bytes=gpu.get("reserved_peak"),
+        reserved_bytes=gpu.get("reserved"),
         split_bytes=gpu.get("split"),
         retries=gpu.get("retries") or 0,
         out_of_memory=gpu.get("out_of_memory") or 0,

@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import Install
 from tests.environments import python_of
-from tests.pretended_gpu import Machine, pretend
+from tests.pretended_gpu import MIB, Gpu, Machine, pretend
 
 pytestmark = pytest.mark.environments
 
@@ -86,6 +86,14 @@ def test_a_program_with_one_fault(fault: str, expected: list[str], machine: dict
         assert report["findings"][0]["place"] == f"{TRAINING}:{line_of(MARKS[fault])}"
     assert report["steps"]["counted"] >= 30
     assert report["inside"] == ""
+
+
+@pytest.mark.parametrize("fault", ["memory-nearly-full", "memory-fragmented"])
+def test_a_program_that_fills_a_small_gpu(fault: str, driver_stand_in: Install, tmp_path: Path) -> None:
+    small = pretend(tmp_path / "machine", Machine(gpus=(Gpu(memory_bytes=512 * MIB),)), driver_stand_in)
+    done, report = watched(tmp_path, small, str(TRAINING), fault, STEPS)
+    assert done.returncode == 0, done.stderr
+    assert [finding["check"] for finding in report["findings"]] == [fault]
 
 
 @pytest.mark.parametrize(("fault", "expected"), [("recompiles-each-step", ["recompiles-each-step"]), ("compiled", [])])

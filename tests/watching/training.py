@@ -76,6 +76,10 @@ def main() -> None:
     total: Any = 0.0
     source = [data.inputs[:BATCH]] * STEPS if FAULT == "gpu-never-used" else batches(data, STEPS)
     kept: list[torch.Tensor] = []
+    if FAULT == "memory-nearly-full":
+        kept = [torch.empty(27 * 2**20, dtype=torch.uint8, device=DEVICE) for _ in range(16)]
+    if FAULT == "memory-fragmented":
+        kept = [torch.empty(3 * 2**19, dtype=torch.uint8, device=DEVICE) for _ in range(200)][::2]
     for step, inputs in enumerate(source):
         rows = 1 + step % 12 if FAULT == "recompiles-each-step" else BATCH
         with with_autocast:

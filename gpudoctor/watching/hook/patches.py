@@ -50,6 +50,7 @@ class _Patches:
         self._made: Any = weakref.WeakKeyDictionary()
         self._pins = False
         self._graphs_at_begin: int | None = None
+        self._training: dict[int, dict[str, Any]] = {}
 
     def loaders(self) -> None:
         """Time what the training thread waits for a DataLoader, and note its settings."""
@@ -348,7 +349,7 @@ class _Patches:
             }
         recorder.is_inside = False
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self, *, in_step: bool) -> dict[str, Any]:
         """Return what torch itself counts: compilations, memory, switches."""
         found: dict[str, Any] = {"compiled": {**self._compiled(), "graphs_at_begin": self._graphs_at_begin}}
         with suppress(Exception):
@@ -356,27 +357,28 @@ class _Patches:
         cuda = self.torch.cuda
         with suppress(Exception):
             if cuda.is_initialized():
-                found["gpus"] = [self._gpu(index) for index in range(cuda.device_count())]
+                found["gpus"] = [self._gpu(index, in_step) for index in range(cuda.device_count())]
         return found
 
-    def _gpu(self, index: int) -> dict[str, Any]:
+    def _gpu(self, index: int, in_step: bool) -> dict[str, Any]:
         cuda = self.torch.cuda
         statistics, properties = cuda.memory_stats(index), cuda.get_device_properties(index)
         names = {
             "allocated_peak": "allocated_bytes.all.peak",
-            "allocated": "allocated_bytes.all.current",
-            "reserved_peak": "reserved_bytes.all.peak",
             "reserved": "reserved_bytes.all.current",
             "split": "inactive_split_bytes.all.current",
             "retries": "num_alloc_retries",
             "out_of_memory": "num_ooms",
         }
+        numbers = {name: statistics.get(key) for name, key in names.items()}
+        if in_step or index not in self._training:
+            self._training[index] = {name: numbers[name] for name in ("reserved", "split")}
         return {
             "index": index,
-            "name": properties.name,
             "total": properties.total_memory,
             "capability": [properties.major, properties.minor],
-            **{name: statistics.get(key) for name, key in names.items()},
+            **numbers,
+            **self._training[index],  # at the end, the tensors are gone
         }
 
     @staticmethod

@@ -123,9 +123,12 @@ class Allocator:
     def statistics(self) -> dict[str, Any]:
         """Return them as `torch.cuda.memory_stats` has them before it flattens them."""
         counts = {"allocated_bytes": self.allocated, "active_bytes": self.allocated, "reserved_bytes": self.reserved}
+        pieces = [segment.blocks for segment in self._segments if len(segment.blocks) > 1]
+        split = sum(block.size for blocks in pieces for block in blocks if not block.is_used)
         return {
             "num_alloc_retries": self.retries,
             "num_ooms": self.failures,
+            "inactive_split_bytes": {"all": {"current": split}},
             **{name: {"all": dict(vars(count))} for name, count in counts.items()},
         }
 
