@@ -97,7 +97,13 @@ class Bench:
         import pynvml
 
         order = {"workload": f"{folder / 'train.py'}:Work", "mode": "training", "device": device, "arrays": False}
-        limits = {"memory_fraction": 1.0, "memory_limit_bytes": None, "usable_bytes": None, "pynvml": pynvml.__file__}
+        limits = {
+            "parameters": {},
+            "memory_fraction": 1.0,
+            "memory_limit_bytes": None,
+            "usable_bytes": None,
+            "pynvml": pynvml.__file__,
+        }
         self.worker = Worker("gpudoctor.tuning.workers.serve", str(python_of("torch-cpu")), {**os.environ, **environ})
         self.worker.send({**order, **limits, "parent": os.getpid()})
 
