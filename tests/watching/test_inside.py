@@ -88,6 +88,13 @@ def test_a_program_with_one_fault(fault: str, expected: list[str], machine: dict
     assert report["inside"] == ""
 
 
+def test_a_gpu_with_little_to_do(driver_stand_in: Install, tmp_path: Path) -> None:
+    idle = pretend(tmp_path / "machine", Machine(gpus=(Gpu(facts={"utilization": 30}),)), driver_stand_in)
+    done, report = watched(tmp_path, idle, str(TRAINING), "healthy", STEPS, options=("--every", "0.2"))
+    assert done.returncode == 0, done.stderr
+    assert [finding["check"] for finding in report["findings"]] == ["batch-could-grow"]
+
+
 @pytest.mark.parametrize("fault", ["memory-nearly-full", "memory-fragmented"])
 def test_a_program_that_fills_a_small_gpu(fault: str, driver_stand_in: Install, tmp_path: Path) -> None:
     small = pretend(tmp_path / "machine", Machine(gpus=(Gpu(memory_bytes=512 * MIB),)), driver_stand_in)
@@ -183,6 +190,33 @@ def test_a_process_that_was_forked(tmp_path: Path) -> None:
     done, report = watched(tmp_path, {}, "-c", FORKED)
     assert done.returncode == 0, done.stderr
     assert [process["steps"] for process in report["processes"]] == [39]
+
+
+TWO_TRAININGS = """
+import threading, torch
+def train(steps):
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+train(10)
+train(100)
+def stream():
+    for _ in range(100):
+        torch.ones(3).to("cpu").clone().sum().item()
+thread = threading.Thread(target=stream)
+thread.start()
+train(30)
+thread.join()
+"""
+
+
+def test_one_training_after_the_other(tmp_path: Path) -> None:
+    done, report = watched(tmp_path, {}, "-c", TWO_TRAININGS)
+    assert done.returncode == 0, done.stderr
+    assert [process["steps"] for process in report["processes"]] == [9 + 90 - 1 + 20 - 1]
+    assert report["findings"] == []
 
 
 FULL_GRAPH = """

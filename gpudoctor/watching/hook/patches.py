@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
 import time
 import weakref
 from contextlib import suppress
@@ -234,6 +235,8 @@ class _Patches:
         """Return what `original` returns: it sends a tensor, None for what is no tensor yet, to the GPU."""
         recorder = self.recorder
         recorder.facts["sent_to_gpu"] = True
+        if recorder.thread not in (0, threading.get_ident()):
+            return original(*args, **kwargs)
         is_in_step = recorder.is_here() and not recorder.is_optimizing
         recorder.is_inside = True
         begun = time.perf_counter_ns()

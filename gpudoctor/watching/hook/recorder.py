@@ -18,6 +18,9 @@ SAMPLED_FIRST, SAMPLED_EVERY = 40, 16
 
 WRITE_EVERY_NS = 2_000_000_000
 EARLY_WRITES = (WARM_UP_STEPS + 20, 100)
+OTHERS_TAKE_OVER = 10
+"""Steps of other optimizers in a row, more than those of a critic between two of the generator."""
+
 MOST_SERIES = 256
 MOST_PLACES = 200
 MOST_SHAPES = 64
@@ -48,7 +51,7 @@ class Recorder:
         self.thread = 0
         self.boundary: object = None
         self.kind = ""
-        self.steps = self.counted = 0
+        self.steps = self.counted = self._others = 0
         self._begun = self._written = 0
         self.step_ns = 0
         self.parts = dict.fromkeys(PARTS, 0)
@@ -76,8 +79,15 @@ class Recorder:
             self._reset()
             self.kind, self.boundary, self.thread = kind, source, threading.get_ident()
             self._write_at_end()
-        if self.kind == kind and self.boundary == source:
+        if self.kind != kind:
+            return
+        if self.boundary == source:
+            self._others = 0
             self._end_step(time.perf_counter_ns())
+            return
+        self._others += 1
+        if self._others >= OTHERS_TAKE_OVER:  # the next of several trainings in one process
+            self.boundary, self._begun, self._others = source, 0, 0
 
     def _write_at_end(self) -> None:
         """Write the file when a process of multiprocessing ends, which runs no other functions of the end."""
