@@ -77,7 +77,9 @@ class Engine:
     @contextmanager
     def transaction(self, _api: Any, image: str, *_: Any) -> Iterator[Any]:
         self.log.append(f"begin {image}")
-        yield SimpleNamespace(lock=3, settle=lambda _api: self.log.append(f"settle {image}"))
+        yield SimpleNamespace(
+            lock=3, settle=lambda _api: self.log.append(f"settle {image}"), note_step=lambda _line: None
+        )
         self.log.append(f"end {image}")
 
 
