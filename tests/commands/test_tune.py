@@ -74,11 +74,6 @@ def test_the_default_question(asked: dict[str, Any]) -> None:
         "profile": "gpudoctor.env",
         "variables": {},
         "python": None,
-        "goal": "throughput",
-        "vary": None,
-        "gpus": 1,
-        "compare": None,
-        "resume": None,
     }
 
 
