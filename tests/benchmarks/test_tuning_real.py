@@ -32,6 +32,7 @@ def test_regret_is_against_the_best_point() -> None:
     assert regret(rates, run(16)) == 0.0
     assert regret(rates, run(8)) == pytest.approx(0.5)
     assert regret(rates, run(16, "bf16")) == pytest.approx(0.75)
+    assert regret(rates, run(0, "none")) == 1.0, "no recommendation"
 
 
 def test_answers_agree_if_they_are_as_fast() -> None:

@@ -82,10 +82,10 @@ def tune_once(name: str, budget: float) -> dict[str, Any]:
         began = time.monotonic()
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         seconds = time.monotonic() - began
-        if done.returncode:
+        if done.returncode not in (0, 1):  # 1: it recommends nothing, which loses everything
             raise SystemExit(f"tune ended with {done.returncode}: {done.stderr[-2000:]}")
         tuning = json.loads(output.read_text(encoding="utf-8"))
-    advice = tuning["recommendation"]
+    advice = tuning["recommendation"] or {"precision": "none", "batch_size": 0, "confidence": ""}
     return {
         "precision": advice["precision"],
         "batch_size": advice["batch_size"],
@@ -105,6 +105,9 @@ def others(name: str, precision: str) -> dict[str, dict[str, Any]]:
         except ImportError as error:
             found[tuner] = {"problem": f"not installed: {error.name}"}
             continue
+        except Exception as error:
+            found[tuner] = {"problem": f"{type(error).__name__}: {error}".splitlines()[0]}
+            continue
         found[tuner] = {"precision": precision, "batch_size": size, "seconds": time.monotonic() - began}
     return found
 
@@ -114,7 +117,7 @@ def benchmark(name: str, budget: float, runs: int, rounds: int) -> dict[str, Any
     workload = WORKLOADS[name]
     ours = [tune_once(name, budget) for _ in range(runs)]
     grid = {(precision, size) for precision in PRECISIONS for size in sizes(workload.largest)}
-    grid |= {(run["precision"], run["batch_size"]) for run in ours}
+    grid |= {(run["precision"], run["batch_size"]) for run in ours if run["batch_size"]}
     quick = measure_grid(workload, grid, 1)  # which precision the others get
     theirs = others(name, max(quick, key=quick.__getitem__)[0])
     grid |= {(run["precision"], run["batch_size"]) for run in theirs.values() if "batch_size" in run}
@@ -125,7 +128,7 @@ def benchmark(name: str, budget: float, runs: int, rounds: int) -> dict[str, Any
 
 def regret(rates: Rates, run: Mapping[str, Any]) -> float:
     """Return the share of the best throughput that an answer loses."""
-    return 1 - rates[run["precision"], run["batch_size"]] / max(rates.values())
+    return 1 - rates.get((run["precision"], run["batch_size"]), 0.0) / max(rates.values())
 
 
 def rates_of(result: Mapping[str, Any]) -> Rates:
@@ -138,7 +141,7 @@ def agreements(results: Mapping[str, Any]) -> Iterator[bool]:
     for result in results.values():
         rates = rates_of(result)
         for pair in itertools.combinations(result["gpudoctor"], 2):
-            first, second = (rates[run["precision"], run["batch_size"]] for run in pair)
+            first, second = (rates.get((run["precision"], run["batch_size"]), 0.0) for run in pair)
             yield abs(first - second) <= SAME_WITHIN * max(first, second)
 
 
