@@ -96,16 +96,10 @@ class Bench:
         self._plan("")
         import pynvml
 
-        order = {"workload": f"{folder / 'train.py'}:Work", "mode": "training", "device": device, "arrays": False}
-        limits = {
-            "parameters": {},
-            "memory_fraction": 1.0,
-            "memory_limit_bytes": None,
-            "usable_bytes": None,
-            "pynvml": pynvml.__file__,
-        }
+        target = Target(workload=f"{folder / 'train.py'}:Work", device=device, memory_fraction=1.0)
+        order = {**vars(target), "arrays": False, "usable_bytes": None, "pynvml": pynvml.__file__}
         self.worker = Worker("gpudoctor.tuning.workers.serve", str(python_of("torch-cpu")), {**os.environ, **environ})
-        self.worker.send({**order, **limits, "parent": os.getpid()})
+        self.worker.send({**order, "parent": os.getpid()})
 
     def _plan(self, text: str) -> None:
         (self.folder / "plan").write_text(text)
@@ -346,8 +340,8 @@ def test_a_precision_without_one_operator_is_left_out_of_a_whole_tuning(
     fault = Fault(operator="aten::tanh", dtype="float16", message="this GPU cannot do that")
     machine = Machine(gpus=(SMALL,) * 4, faults=(fault,))
     environ = {**pretend(tmp_path, machine, driver_stand_in), "CUDA_VISIBLE_DEVICES": "3"}
-    request = Request(precisions=("fp32", "fp16", "fp8"), budget_seconds=60.0, largest_batch=2)
-    timeouts = Timeouts(comparison=2.0, budget=60.0)
+    request = Request(precisions=("fp32", "fp16", "fp8"), budget_seconds=90.0, largest_batch=2)
+    timeouts = Timeouts(comparison=2.0, budget=90.0)
     with executor_of(tmp_path, environ, workload=TRAINING, timeouts=timeouts) as executor:
         tuning = tune(executor, request)
     assert (tuning.device.index, tuning.device.visible) == (0, "3")
