@@ -115,7 +115,7 @@ def test_a_container_gets_the_gpu_back(where: str, commands: tuple[str, ...]) ->
     unknown = pasted_one(fix, system=System(container=where))
     assert len(unknown.commands) == len(commands) + 1
     assert " ps " in unknown.commands[0] or " get pods" in unknown.commands[0]
-    assert "in place of" in unknown.summary
+    assert "Replace " in unknown.summary
 
 
 def test_what_survives_a_daemon_reload() -> None:
