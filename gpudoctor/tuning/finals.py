@@ -125,5 +125,5 @@ def _with_turns(result: SearchResult, taken: Sequence[Measurement], size: int, l
         result,
         best=next(m for m in merged if m.batch_size == size),
         measurements=(*kept, *merged),
-        max_batch_size=largest,
+        max_batch_size=None if largest is None else max(largest, size),
     )

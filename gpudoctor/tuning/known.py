@@ -68,11 +68,12 @@ class Known:
         usable: list[Measurement] = []
         fastest = 0.0
         broken = {m.batch_size for m in self.measurements if m.throughput is None}
-        for measurement in sorted(self.measurements, key=lambda m: m.batch_size):
+        ascending = sorted(self.measurements, key=lambda m: m.batch_size)
+        for number, measurement in enumerate(ascending):
             throughput = measurement.throughput
             if throughput is None or measurement.batch_size in broken:
                 continue
-            if usable and (measurement.allocation_retries or throughput * COLLAPSE < fastest):
+            if usable and (measurement.allocation_retries or _has_collapsed(ascending[number:], fastest)):
                 break
             usable.append(measurement)
             fastest = max(fastest, throughput)
@@ -141,3 +142,8 @@ class Known:
         if len(self.times.points) < 2:
             return size / self.largest - 1
         return self.times.rate(size) / self.times.rate(self.largest) - 1
+
+
+def _has_collapsed(measured: Iterable[Measurement], fastest: float) -> bool:
+    """Return whether the throughput stays far below that of smaller batches: a single slow trial is noise."""
+    return all((measurement.throughput or 0.0) * COLLAPSE < fastest for measurement in measured)

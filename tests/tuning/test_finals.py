@@ -73,6 +73,15 @@ def test_a_load_that_changes_hits_all_of_a_turn() -> None:
     assert settled(machine, measured(8, 0.9, NOISY), measured(16, 1.6, NOISY), measured(32, 5.0, NOISY)) in (32, 64)
 
 
+def test_the_largest_safe_batch_is_never_below_the_chosen_one() -> None:
+    """A load that made 64 look as slow as if its memory had spilt over to the host ends what the search calls safe."""
+    limits = replace(LIMITS, drifts=True)
+    slow = [measured(16, 1.6), measured(32, 3.0), measured(64, 50.0)]
+    found = settle(Loaded(LINE), searched(*slow, limits=limits), limits, lambda _: None)  # type: ignore[arg-type]
+    assert found.best is not None
+    assert found.max_batch_size is None or found.max_batch_size >= found.best.batch_size
+
+
 def test_the_largest_wins_only_up_to_the_limit() -> None:
     limits = replace(LIMITS, largest_batch=32)
     machine = Loaded(LINE)

@@ -109,6 +109,16 @@ def test_memory_that_spills_to_the_host_shows_in_the_throughput() -> None:
     assert spilling.held("fp32", chosen(result)) <= spilling.memory_bytes
 
 
+def test_one_slow_trial_is_noise_if_a_larger_batch_is_fast_again() -> None:
+    def ran(size: int, rate: float) -> Measurement:
+        return Measurement(precision="fp32", batch_size=size, step_seconds=(size / rate,) * 4, samples_per_step=size)
+
+    fast, slow, again = ran(8, 100.0), ran(16, 20.0), ran(32, 120.0)
+    assert Known((fast, slow, again), Limits()).largest == 32
+    assert Known((fast, slow), Limits()).largest == 8
+    assert Known((fast, slow, ran(32, 15.0)), Limits()).failed == (16, 32)
+
+
 def test_an_unsupported_size_is_a_bound_and_no_refusal() -> None:
     device = Stubborn(replace(PLAIN, fixed_seconds=0.5), lambda size: UNSUPPORTED if size > 300 else OK)
     result = search(device, "fp32", Limits(memory_bytes=PLAIN.memory_bytes), lambda _: None)
