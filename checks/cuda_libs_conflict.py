@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.data.cuda_libraries import cuda_major_of, wheel_of
 from gpudoctor.model import CudaLibraries, DriverState, Finding, Fix, MissingSymbol, Pytorch, Severity, Symptom
 from gpudoctor.registry import Skip, check
-from gpudoctor.symptoms import Symptoms, first, pasted, with_code
+from gpudoctor.symptoms import Symptoms, first, of_kind, pasted, with_code
 
 FRAMEWORKS = {"tensorflow": "TensorFlow", "jax": "JAX"}
 # What the errors of cuInit mean. Source: cuda.h of CUDA 13.5
@@ -48,7 +48,7 @@ def cuda_libs_conflict(
     )
     error = first(
         with_code(symptoms, "cuda-34"),
-        () if with_code(symptoms, "nvml-18") else with_code(symptoms, "cuda-804"),  # it follows from the mismatch
+        () if _is_mismatch(symptoms) else with_code(symptoms, "cuda-804"),
         with_code(symptoms, "cuda-803") if libcuda is not None else (),
         (driver_state.other_libcuda,) if driver_state.other_libcuda is not None else (),
     )
@@ -73,6 +73,12 @@ def cuda_libs_conflict(
             f"LD_LIBRARY_PATH contains {cuda_libraries.shadowing[0]}{more}, loaded before the libraries of the wheels"
         )
         yield Finding.advice("LD_LIBRARY_PATH", summary, cuda_libraries.shadowing_facts[:5], UNSET)
+
+
+def _is_mismatch(symptoms: Symptoms) -> bool:
+    """Return whether error 804 follows from driver parts of two versions, as after an update without a reboot."""
+    updated = of_kind(symptoms, "system-updated") and not of_kind(symptoms, "place-docker")
+    return bool(with_code(symptoms, "nvml-18") or updated)
 
 
 def _without_symbol(symbol: MissingSymbol, fixes: tuple[Fix, ...]) -> Finding:

@@ -32,6 +32,9 @@ def driver_library_mismatch(
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
     """
     said = first(with_code(symptoms, "nvml-18"), of_kind(symptoms, *MISMATCH), with_code(symptoms, "cuda-803"))
+    updated = of_kind(symptoms, "system-updated") and not of_kind(symptoms, "place-docker")
+    likely = said is None and bool(updated)
+    said = said or (first(with_code(symptoms, "cuda-804")) if updated else None)
     if said is None and driver == Driver():
         raise Skip("driver is unknown")
     module, library = driver.module_version, driver.library_version
@@ -41,10 +44,14 @@ def driver_library_mismatch(
     if said is not None and said.code != "nvml-18" and "compat" in (driver.libcuda_path or ""):
         return
     summary = f"The kernel module is from driver {module}, but the libraries are from {library}" if differ else UNNAMED
+    if likely and said is not None:
+        summary = f"{UNNAMED.replace('have', 'probably have')} since an update: {said.text}"
     facts = (said.fact if said else "", "driver.module_version", "driver.library_version")
     in_lxc = Fix("match-driver-of-host") if of_kind(symptoms, "place-lxc") else None
     in_image = Fix("remove-driver-from-image") if of_kind(symptoms, "place-docker") else None
-    yield Finding.error("NVIDIA driver", summary, facts, in_lxc, Fix("load-module-of-libraries"), in_image)
+    yield Finding.error(
+        "NVIDIA driver", summary, facts, in_lxc, Fix("load-module-of-libraries"), in_image, certain=not likely
+    )
 
 
 def _fails(driver: Driver, torch_runtime: TorchRuntime, symptoms: Symptoms) -> bool:

@@ -126,7 +126,7 @@ def _read(driver: Driver, system: System, symptoms: Symptoms) -> _Reason | None:
     if "nouveau" in bound:
         return _Reason(": nouveau uses the GPU", "system.pci_gpus", (NOUVEAU,))
     for said in of_kind(symptoms, "nvrm-probe-not-called"):
-        return _Reason(": another driver, such as nouveau, uses the GPU", said.fact, (NOUVEAU, LOAD))
+        return _Reason(": another driver, such as nouveau or nova, uses the GPU", said.fact, (NOUVEAU, LOAD))
     if driver.nouveau_loaded:
         enrol = () if system.secure_boot is False else (ENROL,)
         return _Reason(": nouveau is loaded instead", "driver.nouveau_loaded", (NOUVEAU, *enrol, BUILD))

@@ -47,7 +47,7 @@ def rocm_unsupported_gfx(
         if set(possible) & {*(targets or ()), gfx_target(override)}:
             return
     name = targets[0] if targets else "this AMD GPU"
-    card = f" ({amd_gpu.product})" if amd_gpu.product else ""
+    card = f" ({amd_gpu.product})" if amd_gpu.product and amd_gpu.product_target in (None, "", name) else ""
     likely = said is not None and said.kind in (*FAULTS, *UNUSED)
     if said is not None and said.kind in FAULTS:
         summary = f"A kernel fails on {name}{card}, which happens with code built for another GPU"

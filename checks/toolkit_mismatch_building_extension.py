@@ -36,7 +36,7 @@ def toolkit_mismatch_building_extension(
     built_with = known(pytorch.cuda_version, "torch.cuda_version")
     if nvcc.major == built_with.major:
         return
-    extension, named = extensions.to_build, of_kind(pasted(symptoms), "extension-named")[:1]
+    extension, named = extensions.to_build, of_kind(pasted(symptoms), "nvcc-failed", "extension-named")[:1]
     needs = f", and {extension.source} asks for {extension.name}" if extension else ""
     severity = Severity.WARNING if extension or named else Severity.INFO
     summary = f"nvcc is from CUDA {nvcc}, but PyTorch was built with CUDA {built_with}{needs}"

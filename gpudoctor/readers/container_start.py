@@ -39,6 +39,11 @@ _NAMED = regex(
 _SHELL_WITHOUT_SMI = regex(
     r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found", "nvidia-smi: "
 )
+# "docker run --gpus all ubuntu nvidia-smi works": the container in question is another one.
+_TEST_THAT_WORKS = regex(
+    r"(?i)nvidia-smi[`'\"]{0,2},? (?:prints|shows|works|lists|displays|(?:is|runs) (?:fine|ok)|gives the table)",
+    "nvidia-smi",
+)
 _BANNER = regex(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1,2}\.\d{1,2})", "== CUDA ==")
 
 
@@ -58,7 +63,8 @@ class Start(NamedTuple):
 
 def read_starts(text: Text) -> Iterator[Facts]:
     """Yield the facts of each command that starts a container, last command first: it is the one that failed."""
-    starts = [start for line in joined_lines(text.lines) for start in _starts(line)]
+    lines = [line for line in joined_lines(text.lines) if not _TEST_THAT_WORKS.search(line)]
+    starts = [start for line in lines for start in _starts(line)]
     if _SHELL_WITHOUT_SMI.search(text.flat):
         # A shell prompt is from another container than one that was started to run nvidia-smi.
         starts = [start for start in starts if start.program != "nvidia-smi"]

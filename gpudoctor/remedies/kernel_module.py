@@ -39,13 +39,14 @@ def load_driver(*, system: System, driver: Driver) -> Fix:
 
 @fix
 def keep_nouveau_out(*, system: System) -> Remedy:
-    """Return how to keep nouveau from taking the GPU."""
+    """Return how to keep nouveau, and its successor nova in kernels from 6.15 on, from taking the GPU."""
     rebuild = _row(system).get("initial_disk")
-    summary = "Keep nouveau from loading, so that the NVIDIA module can use the GPU"
+    summary = "Keep nouveau and nova from loading, so that the NVIDIA module can use the GPU"
     if rebuild is None:
         summary += f": put it on the list in {NOUVEAU_FILE}, rebuild the initial RAM disk and restart"
         return Remedy(summary=summary, needs=("root", "reboot"), reference=GUIDE)
-    write = rf"printf 'blacklist nouveau\noptions nouveau modeset=0\n' | {with_sudo(f'tee {NOUVEAU_FILE}', system)}"
+    lines = r"blacklist nouveau\noptions nouveau modeset=0\nblacklist nova_core\nblacklist nova_drm\n"
+    write = f"printf '{lines}' | {with_sudo(f'tee {NOUVEAU_FILE}', system)}"
     commands = (write, *(with_sudo(command, system) for command in (rebuild, "reboot")), VERIFY)
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=GUIDE)
 

@@ -1,6 +1,6 @@
 """PyTorch for AMD GPUs: the ROCm build that supports the GPU, and ROCm's access to it."""
 
-from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target, rocm_builds
+from gpudoctor.data.rocm import OVERRIDE, first_rocm_release, gfx_target, gfx_target_of, rocm_builds
 from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.model import AmdGpu, Fix, Python, Pytorch, Remedy, Symptom, System
 from gpudoctor.remedies.commands import python_command
@@ -11,6 +11,8 @@ from gpudoctor.remedies.torch_install import REFERENCE
 FALLBACK_RELEASE = "2.13"
 # Targets in one family, whose code runs on the others with the override, which AMD does not support.
 # Source: families gfx10-3-generic and gfx11-generic, https://llvm.org/docs/AMDGPUUsage.html
+# Graphics parts of processors. Source: "APU" in https://llvm.org/docs/AMDGPUUsage.html#processors
+INTEGRATED = ("gfx902", "gfx90c", "gfx1033", "gfx1035", "gfx1036", "gfx1103")
 NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
 
 
@@ -46,6 +48,12 @@ def rocm_targets(release: str) -> tuple[str, ...]:
     return (builds.gfx_targets or ()) if builds is not None and builds.variants else ()
 
 
+def _has_card(name: str, symptoms: tuple[Symptom, ...] | None) -> bool:
+    """Return whether a report names an AMD GPU with another gfx target."""
+    targets = {gfx_target_of(symptom.text) for symptom in symptoms or () if symptom.kind == "amd-gpu-named"}
+    return bool(targets - {None, name})
+
+
 @fix
 def run_code_for_gfx_target(
     *,
@@ -60,6 +68,8 @@ def run_code_for_gfx_target(
     built: targets in the build, empty if unknown. override: value of HSA_OVERRIDE_GFX_VERSION.
     """
     remedies: list[Remedy | Fix] = []
+    if name in INTEGRATED and _has_card(name, symptoms):
+        remedies.append(Fix("hide-integrated-gpu", name=name))
     if any(symptom.kind == "about-ollama" for symptom in symptoms or ()):
         remedies.append(Fix("use-gpu-without-cuda-ollama"))
     if override and gfx_target(override) != name and not name.startswith(gfx_target(override)[:-1] or OVERRIDE):

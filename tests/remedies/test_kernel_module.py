@@ -229,7 +229,10 @@ def test_commands_of_the_distribution(system: System | None, headers: str, initr
         "nvidia-smi",
     )
     assert made_one(Fix("keep-nouveau-out"), system=system).commands == (
-        r"printf 'blacklist nouveau\noptions nouveau modeset=0\n' | sudo tee /etc/modprobe.d/blacklist-nouveau.conf",
+        (
+            r"printf 'blacklist nouveau\noptions nouveau modeset=0\nblacklist nova_core\nblacklist nova_drm\n' | "
+            "sudo tee /etc/modprobe.d/blacklist-nouveau.conf"
+        ),
         initramfs,
         *REBOOT,
     )

@@ -44,6 +44,7 @@ TABLE = """\
 BESIDE = {"alone": "", "beside": TABLE}
 FILE, TEXTS = Path(__file__).parent / "every_row.json", Path(__file__).parent / "every_text.json"
 EXAMPLES = {
+    "guess-half-gives-nan": "with --precision half the evaluation is -nan, --precision single is ok",
     "guess-conda-old-toolkit": "conda install pytorch cudatoolkit=9.0 -c pytorch, and the program only offers the CPU",
     "compose-without-gpu-told": "without the deploy block of docker compose the container does not see the GPU",
     "guess-compose-without-gpu": "compose: no GPU is found, nothing in it is about the GPU",
