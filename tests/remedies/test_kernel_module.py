@@ -85,7 +85,8 @@ def test_nouveau_is_kept_from_loading(distribution: str, rebuild: str) -> None:
         Fix("load-driver"), system=linux(distribution), driver=Driver(nouveau_loaded=True)
     ).commands
     assert first == (
-        r"printf 'blacklist nouveau\noptions nouveau modeset=0\n' | sudo tee /etc/modprobe.d/blacklist-nouveau.conf"
+        r"printf 'blacklist nouveau\noptions nouveau modeset=0\nblacklist nova_core\nblacklist nova_drm\n' | "
+        "sudo tee /etc/modprobe.d/blacklist-nouveau.conf"
     )
     assert others == [f"sudo {rebuild}", "sudo reboot", "nvidia-smi"]
 

@@ -137,7 +137,7 @@ class TestLoadDriver:
         remedy = made_one(
             Fix("load-driver"), system=UBUNTU, driver=Driver(nouveau_loaded=True, module_built_for_kernel=True)
         )
-        lines = r"printf 'blacklist nouveau\noptions nouveau modeset=0\n'"
+        lines = r"printf 'blacklist nouveau\noptions nouveau modeset=0\nblacklist nova_core\nblacklist nova_drm\n'"
         assert remedy.commands == (
             f"{lines} | sudo tee /etc/modprobe.d/blacklist-nouveau.conf",
             "sudo update-initramfs -u",
