@@ -134,6 +134,9 @@ def _of_tensorflow(use: CpuUse, said: tuple[Symptom, ...], place: Place, python:
         shown = f" {latest}" if releases and max(releases) > LAST_ON_WINDOWS else ""
         reason = f"TensorFlow{shown or ' after 2.10'} has no GPU support on native Windows"
         return replace(use, cause="tensorflow-no-gpu-build", reason=reason, certain=bool(shown))
+    elif of_kind(said, "guess-two-tensorflows"):
+        reason = "the package tensorflow has overwritten tensorflow-gpu"
+        return replace(use, cause="tensorflow-no-gpu-build", reason=reason, certain=False)
     elif of_kind(said, "cpu-tensorflow-build"):
         reason = "TensorFlow was built without CUDA"
     elif releases and max(releases) < FIRST_FOR_BOTH and not of_kind(said, "package-tensorflow-gpu"):

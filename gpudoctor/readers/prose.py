@@ -137,7 +137,7 @@ _IMAGE_ALONE = regex(
 )
 _NO_GPU = regex(
     r"(?i)\b(?:without|no|has no|lacks|don'?t have an?|do not have an?|doesn'?t have an?) (?:any |a |an |dedicated "
-    r"|discrete )?nvidia (?:gpu|adapter|card|graphics|hardware)s?\b"
+    r"|discrete )?nvidia (?:gpu|adapter|card|graphics|hardware)s?\b(?! device is present)"
     r"|\bonly (?:has |have )?(?:an? )?(?:integrated )?intel (?:gpu|graphics|uhd|hd|iris)",
     "nvidia|intel",
 )

@@ -146,6 +146,12 @@ def _summary(requirement: Requirement, major: int, machine: Machine) -> str:
 
 def _no_package(machine: Machine) -> str:
     devices = ", ".join(map(str, machine.capabilities)) or "unknown"
+    lasts = [last for last in map(last_toolkit, machine.capabilities) if last is not None and last < CudaVersion(11, 0)]
+    if lasts and len(lasts) == len(machine.capabilities):
+        return (
+            f"No newer CuPy compiles for compute capability {devices}: CUDA {max(lasts)} was the last toolkit that "
+            "does. Use that toolkit with an older CuPy built for it, or a newer GPU"
+        )
     if not machine.driver_is_unknown() and not machine.driver_runs(FIRST_TOOLKITS[-1]):
         return f"No CuPy wheel runs on this driver: update it first, to {minimum_driver(CudaVersion(12, 0))} or newer"
     return f"No CuPy wheel compiles for these devices together (compute capability {devices})"

@@ -40,7 +40,10 @@ def headline(tuning: Tuning) -> tuple[str, str]:
     if baseline is not None and advice.speedup is not None:
         batch = f" at batch {baseline.batch_size:,}" if baseline.precision == advice.precision else ""
         speedup = f", {significant(advice.speedup, 2)}x {name(baseline.precision)}{batch}"
-    doubts = ", search cut short" * bool(tuning.interrupted) + ", low confidence" * (advice.confidence == "low")
+    needed = f" (complete with --budget {tuning.budget_needed_seconds:.0f})" if tuning.budget_needed_seconds else ""
+    doubts = f", search cut short{needed}" * bool(tuning.interrupted) + ", low confidence" * (
+        advice.confidence == "low"
+    )
     latency = advice.latency
     step = f"{significant(latency.median_seconds * 1e3)} ms a step, " if latency else ""
     return (
@@ -92,7 +95,7 @@ def scaling(tuning: Tuning) -> list[str]:
         return []
     unit = name(tuning.recommendation.unit) if tuning.recommendation else "samples/s"
     lines = [
-        f"batch {point.batch_size:,} per device: {rate(point.together)} {unit}, "
+        f"batch {point.batch_size:,} per device: {rate(point.together)} {unit} ({rate(point.alone)} on one device), "
         f"{percent(point.efficiency)}% scaling efficiency"
         for point in found.points
     ]

@@ -207,3 +207,14 @@ def test_an_update_is_named_if_the_driver_is_what_is_too_old(driver: str | None,
     assert remedy.commands == ()
     assert ("update it first" in remedy.summary) is updates
     assert ("compute capability 3.0, 12.0" in remedy.summary) is not updates
+
+
+def test_a_gpu_that_no_toolkit_of_today_compiles_for() -> None:
+    remedy = install_cupy(
+        python=PYTHON,
+        system=LINUX,
+        driver=Driver(version=DriverVersion.parse("390.157")),
+        devices=[Device(nvml_index=0, compute_capability=ComputeCapability(3, 0))],
+    )
+    assert remedy.commands == ()
+    assert "CUDA 10.2 was the last toolkit" in remedy.summary

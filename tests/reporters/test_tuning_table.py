@@ -142,8 +142,8 @@ def test_several_devices() -> None:
     lines = table(replace(tunings.CPU, scaling=found), 200).splitlines()
     start = lines.index("2 processes, one for each device")
     assert lines[start + 1 : start + 5] == [
-        "  batch 32 per device: 150.0 samples/s, 75% scaling efficiency",
-        "  batch 64 per device: 380.0 samples/s, 95% scaling efficiency",
+        "  batch 32 per device: 150.0 samples/s (100.0 on one device), 75% scaling efficiency",
+        "  batch 64 per device: 380.0 samples/s (200.0 on one device), 95% scaling efficiency",
         "  use batch 64 per device, 128 in all",
         "  not measured: no answer in 9 s",
     ]
