@@ -32,6 +32,11 @@ _VALUE = r"(?:(?:bearer|basic|token)\s)?(?=[^\s\"',;&]{0,200}[A-Za-z])[^\s\"',;&
 _ASSIGNED = rf"(?i)(?<![\w-])(?=[\w-]{{2,80}}{_ASSIGNS})({_NAME_OF_KEY}{_ASSIGNS})(?:{_QUOTED}|{_VALUE})"
 _OPTION = rf"(?i){_BEGIN}(--{_NAME_OF_KEY}\s{{1,4}}[\"']?){_VALUE}"
 _URL_USER = r"(://)[^\s/]{1,300}@"
+# Keys without any mark: 40 hex digits, as of Weights & Biases, and 40 characters, as AWS secrets are. Commits stay.
+_BARE = (
+    r"(?<![\w/+=@.:-])(?<!commit )(?<!HEAD )(?<!revision )(?:[0-9a-f]{40}"
+    r"|(?=[a-z/+\d]{0,39}[A-Z])(?=[A-Z/+\d]{0,39}[a-z])(?=[A-Za-z/+]{0,39}\d)[A-Za-z0-9/+]{40})(?![\w/+=.-])"
+)
 # What a command or a file takes without the name of a key: "curl -u me:...", "sshpass -p ...", .netrc
 _POSITIONS = {
     "login": rf"(?i)({_BEGIN}login\s{{1,9}}\S{{1,80}}\s{{1,9}}password\s{{1,9}})\S{{6,}}",
@@ -221,6 +226,7 @@ def mask_secrets(text: str) -> str:
             text = re.sub(rf"{_BEGIN}{re.escape(mark)}{row['rest']}", _STARS, text)
     for mark in filter(text.__contains__, _table()["parts"]):
         text = re.sub(_table()["parts"][mark], _STARS, text)
+    text = re.sub(_BARE, _STARS, text)
     lowered = text.lower()
     for mark in filter(lowered.__contains__, _POSITIONS):
         text = re.sub(_POSITIONS[mark], rf"\1{_STARS}", text)

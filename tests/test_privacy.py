@@ -57,8 +57,21 @@ def test_secrets_become_stars(text: str) -> None:
     assert not any(secret in masked for secret in ("abcdefghij", "hunter22x", "a1b2c3d4e5", "pw123456", "ABCDEFGHIJ"))
 
 
+HEX = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize("secret", [HEX, "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYab"])
+@pytest.mark.parametrize("text", ["{}", "I pasted {} there", 'key "{}"'])
+def test_a_key_without_a_mark_becomes_stars(secret: str, text: str) -> None:
+    assert mask_secrets(text.format(secret)) == text.format("***")
+
+
 @pytest.mark.parametrize(
-    "text", ["max_new_tokens=1024", "tokenizers==0.15.2", "Tokenizer: fast", "https://example.org/a@b", "sm_90a"]
+    "text",
+    [
+        *("max_new_tokens=1024", "tokenizers==0.15.2", "Tokenizer: fast", "https://example.org/a@b", "sm_90a"),
+        *(f"commit {HEX}", f"flash-attn @ git+https://example.org/a@{HEX}", f"sha256:{HEX}", f"/opt/{HEX}/lib"),
+    ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     assert mask_secrets(text) == text

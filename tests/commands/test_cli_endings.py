@@ -31,8 +31,12 @@ def ending(raised: BaseException, monkeypatch: pytest.MonkeyPatch, *arguments: s
     ("raised", "status", "line"),
     [
         (click.UsageError("no such option"), 2, "gpudoctor: no such option"),
-        (click.BadParameter("'abc' is not a valid float range."), 2, "'abc' is not a number."),
-        (click.BadParameter("'x' is not a valid integer."), 2, "'x' is not a number."),
+        (
+            click.BadParameter("'abc' is not a valid float range."),
+            2,
+            "gpudoctor: Invalid value: 'abc' is not a number.",
+        ),
+        (click.BadParameter("'x' is not a valid integer."), 2, "gpudoctor: Invalid value: 'x' is not a number."),
         (click.Abort(), 3, "gpudoctor: interrupted"),
         (KeyboardInterrupt(), 3, "gpudoctor: interrupted"),
         (BrokenPipeError(), 3, ""),
