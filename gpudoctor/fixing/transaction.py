@@ -53,11 +53,13 @@ class Store:
             self.path.mkdir()
         if not is_own_folder(self.path):
             raise Refused(f"{self.path} is not a folder of yours: remove it")
-        began = time.monotonic()
+        began, said = time.monotonic(), False
         while (lock := _lock(self.path / "lock")) is None:
             if time.monotonic() > began + WAIT_SECONDS:
                 raise Refused(f"another gpudoctor fix is changing {self.prefix}: wait until it has ended")
-            say(f"Another gpudoctor fix is changing {self.prefix}: waiting for it to end")
+            if not said:
+                say(f"Another gpudoctor fix is changing {self.prefix}: waiting for it to end")
+            said = True
             time.sleep(_POLL_SECONDS)
         with lock:
             self._tidy()
@@ -128,7 +130,9 @@ def apply(
     Raises:
         Refused: nothing was changed.
     """
-    inventory = installer.inventory
+    inventory = read_inventory(installer.inventory.executable)
+    _refuse_outdated(inventory, resolution)
+    installer.inventory = inventory
     names = {change.name for change in resolution.changes}
     refuse_unrecordable(inventory, names)
     store.fetched.mkdir()
@@ -152,6 +156,20 @@ def apply(
         return "", []
     finally:
         shutil.rmtree(store.fetched, ignore_errors=True)
+
+
+def _refuse_outdated(inventory: Inventory, resolution: Resolution) -> None:
+    """Refuse a plan for versions that another fix, or the user, has changed since. Raises Refused.
+
+    Applying it would replace the record that the other fix needs for its own undo.
+    """
+    for change in resolution.changes:
+        now = inventory.version_of(change.name)
+        if now != change.before:
+            raise Refused(
+                f"{change.name} was changed after the plan was made (from {change.before or 'not installed'} to"
+                f" {now or 'not installed'}): run gpudoctor fix again"
+            )
 
 
 def _change(installer: Installer, resolution: Resolution, store: Store, is_worse: Callable[[], str], say: Say) -> str:

@@ -173,6 +173,25 @@ def test_one_at_a_time(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
+def test_a_plan_for_other_versions_is_refused_and_the_undo_of_the_fix_before_stays(env: Env) -> None:
+    before = env.versions()
+    assert change(env) == ""
+    with pytest.raises(Refused, match="torch was changed after the plan was made"):
+        change(env)
+    store = Store(str(env.path))
+    with store.locked(print):
+        assert store.undo() == []
+    assert env.versions() == before
+
+
+def test_waiting_is_said_once(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpudoctor.fixing.transaction.WAIT_SECONDS", 0.5)
+    store, said = Store(str(env.path)), list[str]()
+    with store.locked(print), pytest.raises(Refused), store.locked(said.append):
+        pass
+    assert len(said) == 1
+
+
 def test_settings_that_install_elsewhere_do_not_count() -> None:
     given = {
         "PIP_TARGET": "/x",
