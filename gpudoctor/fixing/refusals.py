@@ -1,6 +1,7 @@
 """Environments that are not gpudoctor's to change. Each refusal is one line: why, and the right way."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -92,8 +93,14 @@ def _refuse_lock(prefix: str, commands: Sequence[str]) -> None:
             own = [line for line in commands if line.startswith(name.partition(".")[0] + " ")]
             raise Refused(
                 f"{lock} decides what is in {prefix}, and the next sync would take the change back: change the lock"
-                f" instead, with {' && '.join(own) or command}"
+                f" instead, with {' && '.join(own) or ' '.join((command, *_requirements(commands)))}"
             )
+
+
+def _requirements(commands: Sequence[str]) -> list[str]:
+    """Return the pinned requirements, quoted, that the commands install: "torch==2.13.0+cu130"."""
+    words = [word for line in commands for word in line.replace("'", "").split() if " install " in line]
+    return [quote(word) for word in words if re.fullmatch(r"[\w.-]+(?:\[[\w,.-]+\])?==[\w.+!-]+", word)]
 
 
 def refuse_unrecordable(inventory: Inventory, names: Iterable[str]) -> None:

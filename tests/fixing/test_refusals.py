@@ -101,6 +101,8 @@ def test_a_lock_file_decides(tmp_path: Path, lock: str) -> None:
         refuse_environment(inventory(tmp_path / ".venv"))
     with pytest.raises(Refused, match=f"with {tool} add torch==2.13.0"):
         refuse_environment(inventory(tmp_path / ".venv"), [f"{tool} add torch==2.13.0"])
+    with pytest.raises(Refused, match=rf"with {tool} add (?:--pypi )?torch==2\.13\.0\+cu130$"):
+        refuse_environment(inventory(tmp_path / ".venv"), ["python -m pip install --upgrade 'torch==2.13.0+cu130'"])
 
 
 @pytest.mark.parametrize(
