@@ -35,3 +35,10 @@ class WorkloadError(GpudoctorError):
     def __init__(self, message: str, traceback: str = "") -> None:
         super().__init__(message)
         self.traceback = traceback
+
+
+def one_line(error: Exception) -> str:
+    """Return what went wrong, without Python's error number: "project/Dockerfile: No such file or directory"."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)

@@ -13,7 +13,7 @@ import click
 
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import debug_option, image_options, print_text
-from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, GpudoctorError, UsageError
+from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, GpudoctorError, UsageError, one_line
 from gpudoctor.privacy import mask_secrets
 from gpudoctor.probes.host import ImageRequest, setting
 from gpudoctor.reporters import terminal
@@ -117,7 +117,7 @@ def _subjects(
         except RequestException:  # an OSError too, and the engine's fault, not the user's
             raise
         except (ValueError, OSError) as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(one_line(error)) from None
         if not subjects:
             what = "nothing to rebuild" if service is None else f"service {service} has nothing to build"
             raise UsageError(f"{what}: no compose file with a build here, and no --image or --container")

@@ -25,7 +25,7 @@ from gpudoctor.containers.rebuild.copy_again import CopyAgain
 from gpudoctor.containers.rebuild.steps import Command, Progress
 from gpudoctor.containers.rebuild.transaction import Journal
 from gpudoctor.containers.requested import Subject, look_at_subject
-from gpudoctor.errors import GpudoctorError, UsageError
+from gpudoctor.errors import GpudoctorError, UsageError, one_line
 from gpudoctor.model import Finding, ProjectImage
 from gpudoctor.model.record import record
 
@@ -113,7 +113,7 @@ def prepare(
     try:
         plan = subject.plan()
     except (ValueError, OSError) as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(one_line(error)) from None
     exists = inspect_image(api, subject.image or "") is not None
     image = look_at_subject(api, subject if exists else replace(subject, container=None))
     if exists and image.unknown and image.image_id is None:
