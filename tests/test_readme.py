@@ -81,7 +81,7 @@ def test_the_program_with_a_profile_runs(tmp_path: Path) -> None:
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    assert (done.returncode, done.stdout) == (0, "128 None\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "8192 None\n"), done.stderr
 
 
 def test_the_gate_stops_what_stands_behind_it(tmp_path: Path) -> None:
