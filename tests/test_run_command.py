@@ -93,9 +93,9 @@ def test_a_profile_reaches_the_program(tmp_path: Path, no_driver: dict[str, str]
     variables = {**no_driver, "MINE": "kept"}
     assert run(tmp_path, *show, variables=variables).stdout == "None kept\n"
     (tmp_path / "gpudoctor.env").write_text(PROFILE)
-    assert run(tmp_path, *show, variables=variables).stdout == "128 kept\n"
+    assert run(tmp_path, *show, variables=variables).stdout == "8192 kept\n"
     other = tmp_path / "other.env"
-    other.write_text(PROFILE.replace("BATCH_SIZE=128", "BATCH_SIZE=32"))
+    other.write_text(PROFILE.replace("BATCH_SIZE=8192", "BATCH_SIZE=32"))
     done = run(tmp_path, "--profile", "other.env", *show, variables={**variables, "GPUDOCTOR_BATCH_SIZE": "1"})
     assert done.stdout == "32 kept\n"
     assert "with the profile other.env" in done.stderr

@@ -11,7 +11,7 @@ from gpudoctor.fixing.actions import Action, actions_of, kind_of
 from gpudoctor.model import Remedy
 
 ROOT = Path(__file__).parent.parent.parent
-PYTHON = "/work/venv/bin/python"
+PYTHON = "/srv/venv/bin/python"
 INDEX = ("--index-url", "https://download.pytorch.org/whl/cu130")
 
 

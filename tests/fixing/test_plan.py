@@ -12,7 +12,7 @@ from gpudoctor.fixing.plan import check_names, choose, make_plan, steps_of
 from gpudoctor.fixing.script import script
 from gpudoctor.model import Finding, Remedy, Report, Severity, Snapshot
 
-PYTHON = "/work/venv/bin/python"
+PYTHON = "/srv/venv/bin/python"
 INSTALL = Remedy(summary="Install it", commands=(f"{PYTHON} -m pip install torch==2.13.0+cu130",))
 CUPY = Remedy(summary="Install CuPy", commands=(f"{PYTHON} -m pip install cupy-cuda13x",))
 DRIVER = Remedy(summary="Update the driver", commands=("sudo apt-get install nvidia-driver-580",), needs=("root",))
@@ -27,7 +27,7 @@ def report(*findings: Finding) -> Report:
 
 
 def distribution(name: str, version: str, *requires: str) -> Distribution:
-    info = f"/work/venv/lib/{name}-{version}.dist-info"
+    info = f"/srv/venv/lib/{name}-{version}.dist-info"
     return Distribution(
         name=name, version=version, requires=requires, info=info, files=(), installer="pip", direct_url="", own=True
     )
@@ -36,7 +36,7 @@ def distribution(name: str, version: str, *requires: str) -> Distribution:
 def inventory(*distributions: Distribution) -> Inventory:
     return Inventory(
         executable=PYTHON,
-        prefix="/work/venv",
+        prefix="/srv/venv",
         is_virtual=True,
         externally_managed=False,
         conda=False,
