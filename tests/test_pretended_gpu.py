@@ -228,9 +228,10 @@ def test_memory_fragments(answers: dict[str, Any]) -> None:
 
 def test_the_device_has_a_clock_of_its_own(answers: dict[str, Any]) -> None:
     launched, waited, timed = answers["clock"]
+    work = 0.12 - 1e-6  # 40 kernels of 3 ms each; a difference of two readings of the clock is not exact
     assert launched < timed
-    assert waited >= 0.12
-    assert 0.12 <= timed < waited + 0.01
+    assert waited >= work
+    assert work <= timed < waited + 0.01
     assert answers["not ready"] == "builtins.RuntimeError: CUDA error: device not ready"
 
 
