@@ -52,6 +52,20 @@ def test_wrong_use_is_one_line_and_changes_nothing(arguments: tuple[str, ...], m
     assert env.state() == before
 
 
+@pytest.mark.parametrize("arguments", [("--undo",), ("torch-cpu-bild",), ("--continue",)])
+def test_an_error_is_a_result_too_in_json(arguments: tuple[str, ...], bed: Bed) -> None:
+    done = bed.environment().fix(*arguments)
+    assert (done["exit"], done["status"], done["plan"]) == (2, "refused", [])
+    assert done["said"] == f"gpudoctor: {done['why']}\n"
+
+
+def test_what_is_no_python_is_wrong_use(bed: Bed) -> None:
+    command = [sys.executable, "-m", "gpudoctor", "fix", "--python", "/bin/true"]
+    done = subprocess.run(command, env=dict(bed.variables), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("gpudoctor: /bin/true is not a Python interpreter")
+
+
 def test_without_an_answer_nothing_changes(bed: Bed) -> None:
     env = bed.environment(*CPU)
     before = env.state()

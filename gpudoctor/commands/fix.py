@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,13 +14,13 @@ import click
 from gpudoctor.commands.completion import complete_names
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import FORMATS, environment_options, local_host, print_text
-from gpudoctor.errors import UsageError
+from gpudoctor.errors import GpudoctorError, UsageError
 from gpudoctor.probes.host import ImageRequest, setting
 from gpudoctor.reporters import terminal
 from gpudoctor.untrusted import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gpudoctor.fixing.plan import Plan, Step
     from gpudoctor.fixing.result import FixResult
@@ -58,25 +58,25 @@ def fix(names: tuple[str, ...], undo: bool, resume: bool, project: bool, **optio
     from gpudoctor.fixing.plan import check_names, choose, services_without_gpu, steps_of
     from gpudoctor.fixing.requests import forget, remember, remembered
 
-    if undo and (names or resume):
-        raise UsageError("--undo takes no ids, and cannot be combined with --continue")
-    run = _Run(options)
-    if undo:
-        _print(f"{run.fixer.undo()} is as it was before the fix")
-        sys.exit(0)
-    if resume:
-        names = names or remembered(run.fixer.interpreter)
-    check_names(names, (check.id for check in run.rules.checks()))
-    report = run.check()
-    python = (report.snapshot.python and report.snapshot.python.executable) or ""
-    chosen = choose(report, names)
-    steps = steps_of(chosen, python)
-    if any(step.kind != "environment" for step in steps) and not run.is_dry:
-        remember(run.fixer.interpreter, names)
-    elif not run.is_dry:
-        forget(run.fixer.interpreter)
-    nothing = f"{', '.join(names)} is not found here" if names else "nothing is found that needs a fix"
-    run.finish(steps, report, nothing, services_without_gpu(chosen, report) if project else None)
+    with _errors_as(options["format_name"]):
+        if undo and (names or resume):
+            raise UsageError("--undo takes no ids, and cannot be combined with --continue")
+        run = _Run(options)
+        if undo:
+            run.undo()
+        if resume:
+            names = names or remembered(run.fixer.interpreter)
+        check_names(names, (check.id for check in run.rules.checks()))
+        report = run.check()
+        python = (report.snapshot.python and report.snapshot.python.executable) or ""
+        chosen = choose(report, names)
+        steps = steps_of(chosen, python)
+        if any(step.kind != "environment" for step in steps) and not run.is_dry:
+            remember(run.fixer.interpreter, names)
+        elif not run.is_dry:
+            forget(run.fixer.interpreter)
+        nothing = f"{', '.join(names)} is not found here" if names else "nothing is found that needs a fix"
+        run.finish(steps, report, nothing, services_without_gpu(chosen, report) if project else None)
 
 
 @click.command(cls=ManualCommand, short_help="Install PyTorch and CuPy builds that fit this machine and each other.")
@@ -90,13 +90,30 @@ def install(names: tuple[str, ...], **options: Any) -> NoReturn:
     from gpudoctor.fixing.programs import Refused
     from gpudoctor.fixing.requested import requested_steps
 
-    run = _Run(options)
-    report = run.check()
+    with _errors_as(options["format_name"]):
+        run = _Run(options)
+        report = run.check()
+        try:
+            steps = requested_steps(names, report.snapshot)
+        except Refused as error:
+            run.refuse(str(error))
+        run.finish(steps, report, "everything that is named is installed")
+
+
+@contextmanager
+def _errors_as(format_name: str) -> Iterator[None]:
+    """Print an error as a result too if the format is JSON: its line on standard error stays."""
+    from gpudoctor.fixing.plan import Plan
+    from gpudoctor.fixing.result import FixResult, render_json
+
     try:
-        steps = requested_steps(names, report.snapshot)
-    except Refused as error:
-        run.refuse(str(error))
-    run.finish(steps, report, "everything that is named is installed")
+        yield
+    except GpudoctorError as error:
+        if format_name == "json":
+            wrong_use = isinstance(error, UsageError)
+            failed = FixResult(plan=Plan(steps=()), status="refused" if wrong_use else "not-fixed", why=str(error))
+            print_text(render_json(failed))
+        raise
 
 
 class _Run:
@@ -125,6 +142,18 @@ class _Run:
         from gpudoctor.engine.checkup import check_host
 
         return check_host(local_host(self.setting), (), self.ignored, self.rules)
+
+    def undo(self) -> NoReturn:
+        """Restore the environment, and say so."""
+        from gpudoctor.fixing.plan import Plan
+        from gpudoctor.fixing.result import FixResult, render_json
+
+        said = f"{self.fixer.undo()} is as it was before the fix"
+        if self.is_json:
+            print_text(render_json(FixResult(plan=Plan(steps=()), status="undone", why=said)))
+        else:
+            _print(said)
+        sys.exit(0)
 
     def finish(
         self, steps: Sequence[Step], report: Report, nothing: str, services: Sequence[str] | None = None

@@ -10,7 +10,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from gpudoctor.errors import GpudoctorError
+from gpudoctor.errors import GpudoctorError, UsageError
 from gpudoctor.model.record import record
 from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
 
@@ -69,15 +69,18 @@ def read_inventory(interpreter: str, environ: Mapping[str, str] | None = None) -
     """Return what is in the environment of this interpreter.
 
     Raises:
+        UsageError: it is no Python.
         GpudoctorError: it does not say.
     """
     try:
         worker = Worker(MODULE, interpreter, environ)
     except OSError as error:
-        raise GpudoctorError(f"{interpreter} cannot be started: {error.strerror}") from None
+        raise UsageError(f"{interpreter} cannot be started: {error.strerror}") from None
     try:
         answer = worker.ask({"worker": WORKER, "arguments": {}}, SECONDS)
-    except (WorkerEnded, WorkerSilent) as error:
+    except WorkerEnded as error:
+        raise UsageError(f"{interpreter} is not a Python interpreter, or a broken one: it {error}") from None
+    except WorkerSilent as error:
         raise GpudoctorError(f"{interpreter} does not say what is installed: {error}") from None
     finally:
         worker.end()

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ class Resolution:
         return {change.name: change.after for change in self.changes}
 
 
-class Installer:
+class Installer(ABC):
     """What pip and uv have in common. environ: the variables that they run under.
 
     lock: descriptor that the commands inherit which change the environment, so that it is locked until they have ended.
@@ -95,16 +96,17 @@ class Installer:
             pins=tuple(pins.values()), removes=removes, changes=tuple(_changes(self.inventory, pins, removes))
         )
 
+    @abstractmethod
     def _dry_run(self, action: Action, forced: set[str], constraints: Sequence[str]) -> list[Pin]:
-        raise NotImplementedError
+        """Return what one action installs. Raises Refused, Failed."""
 
+    @abstractmethod
     def fetch(self, resolution: Resolution, folder: Path) -> None:
         """Get what is installed later into `folder`. Raises Refused, Failed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def apply(self, resolution: Resolution, folder: Path) -> None:
         """Uninstall and install, from `folder` and without a network. Raises Failed."""
-        raise NotImplementedError
 
     def broken(self) -> set[str]:
         """Return what does not fit in the environment, a line each, as the installer's own check says."""
@@ -112,8 +114,9 @@ class Installer:
         lines = (line.strip() for line in f"{out}\n{error}".splitlines())
         return {line for line in lines if re.search(r" requires |has requirement|not supported on this platform", line)}
 
+    @abstractmethod
     def _check_command(self) -> list[str]:
-        raise NotImplementedError
+        """Return the command that names what does not fit."""
 
 
 class Pip(Installer):

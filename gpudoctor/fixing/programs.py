@@ -60,7 +60,7 @@ def run(command: Sequence[str], environ: Mapping[str, str], kept_open: tuple[int
         raise Refused("the disk is full: make room, then run gpudoctor fix again")
     if re.search(_UNREACHABLE, said):
         raise Refused(f"{_index(command, said)} cannot be reached: check the network, the proxy or the index settings")
-    raise Failed(_last_lines(said) or f"{command[0]} ended with exit status {status}")
+    raise Failed(complaint(said) or f"{command[0]} ended with exit status {status}")
 
 
 def run_to_end(
@@ -109,8 +109,19 @@ def _index(command: Sequence[str], said: str) -> str:
     return f"the index {address}" if address else "the index that the installer is configured with"
 
 
-def _last_lines(said: str) -> str:
-    """Return what the installer complains about, in one line."""
+def complaint(said: str) -> str:
+    """Return what pip or uv complains about, in one line; "" if it said nothing."""
+    caused = re.search(r"The conflict is caused by:\n((?:[ \t]+\S.*\n)+)", said)
+    if caused:
+        return "; ".join(line.strip() for line in caused[1].splitlines())
+    missing = re.search(r"ERROR: No matching distribution found for (.+)", said)
+    if missing:
+        versions = re.search(r"\(from versions: (.+)\)", said)
+        there = f": it has {versions[1]}" if versions and versions[1] != "none" else ""
+        return f"the index has no {missing[1].strip()} for this Python{there}"
+    because = re.search(r"(?:cause:|╰─▶) +(Because .+(?:\n +\S.*)*)", said)
+    if because:
+        return re.sub(r"\s+", " ", because[1])
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"(?i)error:|cause:|×|╰─▶|because ", line)]  # noqa: RUF001 - uv
-    return re.sub(r"\s+", " ", " ".join(errors[:_SHOWN_LINES] or lines[-1:]))
+    errors = [text for line in lines if (text := re.sub(r"(?i)^(?:error|cause):\s*|^[×╰─▶]+\s*", "", line)) != line]  # noqa: RUF001 - uv
+    return re.sub(r"\s+", " ", "; ".join(errors[:_SHOWN_LINES] or lines[-1:]))

@@ -99,4 +99,5 @@ def ending(result: FixResult) -> Iterator[str]:
     elif result.status == "fixed":
         yield "Fixed and verified. To undo it: gpudoctor fix --undo"
     else:
-        yield f"Not fixed: {result.why}." + (" To undo it: gpudoctor fix --undo" if result.record else "")
+        restored = " The environment is as before." if result.plan.changes else ""
+        yield f"Not fixed: {result.why}." + (" To undo it: gpudoctor fix --undo" if result.record else restored)

@@ -67,11 +67,16 @@ class Fixer:
         inventory = read_inventory(self.interpreter)
         installer = installer_of(_tool(before), inventory, self.environ)
         store, interrupts, reports = Store(inventory.prefix), Interrupts(), list[Report]()
+        useless = ""
 
         def is_worse() -> str:
+            nonlocal useless
             reports.append(self.ask())
             new = sorted(_errors(reports[-1]) - {finding.check_id for finding in before.findings})
-            return f"the check finds something new: {', '.join(new)}" if new else ""
+            if new:
+                return f"the check finds something new: {', '.join(new)}"
+            useless = _what_is_left(plan, reports[-1], "environment")
+            return useless
 
         with interrupts.listening(), store.locked(self.say) as lock:
             installer.lock = (lock,)
@@ -86,27 +91,21 @@ class Fixer:
         fixed = [step.check for step in plan.steps]
         found = FixResult(plan=plan, status="undone", why=why, before=ids(before, *fixed), after=ids(before, *fixed))
         if why or after is None:
-            return found
-        still = [step.check for step in plan.steps if step.check in ids(after, step.check)]
-        status: Status = "not-fixed" if still else "fixed"
-        return replace(
-            found,
-            status=status,
-            why=_what_is_left(plan, after, still) if still else "",
-            after=ids(after),
-            record=str(store.record),
-        )
+            return replace(found, status="not-fixed") if why and why == useless else found
+        left_over = _what_is_left(plan, after)
+        status: Status = "not-fixed" if left_over else "fixed"
+        return replace(found, status=status, why=left_over, after=ids(after), record=str(store.record))
 
     def edit(self, plan: Plan, before: Report) -> FixResult:
         """Change the project's files only, and return what the check finds afterwards."""
         for edit in plan.edits:
             edit.write()
         after, fixed = self.ask(), [step.check for step in plan.steps]
-        still = [check for check in fixed if check in ids(after, check)]
+        left_over = _what_is_left(plan, after)
         return FixResult(
             plan=plan,
-            status="not-fixed" if still else "fixed",
-            why=_what_is_left(plan, after, still) if still else "the project's files were changed",
+            status="not-fixed" if left_over else "fixed",
+            why=left_over or "the project's files were changed",
             before=ids(before, *fixed),
             after=ids(after, *fixed),
         )
@@ -127,8 +126,15 @@ class Fixer:
         return store.prefix
 
 
-def _what_is_left(plan: Plan, after: Report, still: Sequence[str]) -> str:
-    """Return what is still found, and which of its remedies was not tried."""
+def _what_is_left(plan: Plan, after: Report, kind: str = "") -> str:
+    """Return what is still found, and which of its remedies was not tried; "" if nothing is.
+
+    kind: of the steps that count, and then only what none of them changed is left: the change was useless.
+    """
+    counted = [step for step in plan.steps if kind in ("", step.kind)]
+    still = [step.check for step in counted if step.check in ids(after, step.check)]
+    if not still or (kind and len(still) < len(counted)):
+        return ""
     tried = {step.remedy.commands for step in plan.steps}
     others = (r for f in after.findings if f.check_id in still for r in f.remedies if r.commands not in tried)
     other = next((remedy for remedy in others if remedy.commands), None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import zipfile
 from typing import Any
 
 import pytest
 
 from tests.fixing.beds import ROOT, UV, Bed
+from tests.wheels import make_wheel
 
 CPU = ("torch==2.13.0+cpu", "torchvision==0.28.0+cpu", "tiny")
 CUDA = ("torch==2.13.0+cu130", "tiny")
@@ -78,6 +80,28 @@ def test_several_fixes_are_one_transaction(bed: Bed) -> None:
     assert [step["check"] for step in done["plan"]] == ["torch-cpu-build", "cupy-multiple-packages"]
     assert {"torch": "2.13.0+cu130", "torchvision": "0.28.0+cu130"}.items() <= env.versions().items()
     assert "cupy-cuda12x" not in env.versions()
+
+
+def test_a_change_that_fixes_nothing_is_undone_and_the_record_before_it_stays(bed: Bed) -> None:
+    env = bed.environment(*CUDA, *TWINS)
+    before = env.state()
+    assert env.fix("cupy-multiple-packages", "--yes")["status"] == "fixed"
+    fixed = env.state()
+    wheel = bed.index / "torch-2.13.0+cu130-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if "libc10.so" not in name and ".dist-info" not in name]
+        make_wheel(bed.index, "torch", "2.13.0+cu130", {name: archive.read(name) for name in names}, ["tiny"])
+    library = env.packages / "torch" / "lib" / "libc10.so"
+    content = library.read_bytes()
+    library.unlink()
+    done = env.fix("torch-library-missing", "--yes")
+    assert (done["status"], done["exit"], done["record"]) == ("not-fixed", 1, None)
+    assert done["why"].startswith("torch-library-missing is still found")
+    library.write_bytes(content)
+    assert env.state() == fixed
+    undone = env.fix("--undo")
+    assert (undone["status"], undone["exit"]) == ("undone", 0)
+    assert env.state() == before
 
 
 def test_without_a_finding_there_is_nothing_to_do(bed: Bed) -> None:

@@ -7,7 +7,7 @@ import pytest
 from gpudoctor.errors import UsageError
 from gpudoctor.fixing.actions import Action
 from gpudoctor.fixing.environment import Distribution, Inventory, broken_requirements
-from gpudoctor.fixing.installers import Change, Installer, Pin, Resolution
+from gpudoctor.fixing.installers import Change, Pin, Pip, Resolution
 from gpudoctor.fixing.plan import check_names, choose, make_plan, steps_of
 from gpudoctor.fixing.script import script
 from gpudoctor.model import Finding, Remedy, Report, Severity, Snapshot
@@ -48,7 +48,7 @@ def inventory(*distributions: Distribution) -> Inventory:
     )
 
 
-class Resolved(Installer):
+class Resolved(Pip):
     """An installer that finds what it is asked for."""
 
     def resolve(self, actions: list[Action]) -> Resolution:  # type: ignore[override]
