@@ -28,6 +28,9 @@ from .recorder import Recorder
 recorders: list[Recorder] = []
 """That of this process, once `start` was called."""
 
+patchings: list[Any] = []
+"""What was patched, once torch was imported: the benchmark switches it off and on."""
+
 
 def start(folder: str) -> None:
     """Patch torch as soon as the program has imported it. folder: where each process leaves its file."""
@@ -79,6 +82,6 @@ class _AfterTorch:
         try:
             from .patches import install
 
-            install(torch, self._recorder)
+            patchings.append(install(torch, self._recorder))
         except Exception as error:
             self._recorder.problem = f"{type(error).__name__}: {error}"

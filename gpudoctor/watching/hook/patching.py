@@ -1,0 +1,79 @@
+"""What the patches of torch have in common: what they replace, and when they give way.
+
+Each wrapper gives way at once while torch.compile traces it, in other threads, and within another wrapper: a tensor
+subclass or a function mode leads a call through the same attribute twice.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+from .places import Places
+from .recorder import Recorder
+
+_INHERITED = object()
+
+
+class Patching:
+    """torch, the recorder of this process, and the list of what was replaced."""
+
+    def __init__(self, torch: Any, recorder: Recorder) -> None:
+        self.torch, self.recorder = torch, recorder
+        self.places = Places(os.path.dirname(torch.__file__))
+        compiler = getattr(torch, "compiler", None)
+        self.is_compiling = getattr(compiler, "is_compiling", None) or (lambda: False)
+        self.pins = False
+        """Whether the loader that was iterated last pins its batches."""
+        self._is_on = True
+        self._replaced: list[tuple[Any, str, Any, Any]] = []
+        self._registered: list[tuple[Any, Any]] = []
+        self._handles: list[Any] = []
+
+    def replace(self, owner: Any, name: str, wrapper: Any) -> None:
+        """Replace an attribute of a class or module. It stays so: a library may keep the wrapper as a key."""
+        self._replaced.append((owner, name, vars(owner).get(name, _INHERITED), wrapper))
+        setattr(owner, name, wrapper)
+
+    def register(self, register: Any, function: Any) -> None:
+        """Register a function with a part of torch that calls it by itself."""
+        self._registered.append((register, function))
+        self._handles.append(register(function))
+
+    def switch(self, *, on: bool) -> None:
+        """Take everything back, or do it again: for the benchmark, which compares the two."""
+        if on == self._is_on:
+            return
+        self._is_on = on
+        for owner, name, original, wrapper in self._replaced:
+            if on or original is not _INHERITED:
+                setattr(owner, name, wrapper if on else original)
+            else:
+                delattr(owner, name)
+        for handle in self._handles:
+            handle.remove()
+        self._handles = [register(function) for register, function in self._registered] if on else []
+
+    def timed(self, what: tuple[str, str, int], caller: Any, original: Any, args: Any, kwargs: Any) -> Any:
+        """Return what `original` returns, and record it. what: part of the step, name of the call, bytes."""
+        part, name, size = what
+        recorder = self.recorder
+        recorder.is_inside = True
+        begun = time.perf_counter_ns()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            recorder.is_inside = False
+            recorder.spent(part, begun)
+            recorder.count(part)
+            recorder.count(f"{part}_bytes", size)
+            if recorder.is_sampled:
+                recorder.at(f"{part} {name}", self.places.of(caller), size)
+
+
+def caller_outside(folder: str) -> Any:
+    """Return the frame that called the wrapper; None if it is a file of `folder`, torch's own."""
+    caller = sys._getframe(2)
+    return None if caller.f_code.co_filename.startswith(folder) else caller

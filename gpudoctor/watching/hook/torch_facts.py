@@ -1,0 +1,62 @@
+"""What torch itself counts: compilations, memory, switches."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import Any
+
+_MEMORY = {
+    "allocated_peak": "allocated_bytes.all.peak",
+    "reserved": "reserved_bytes.all.current",
+    "split": "inactive_split_bytes.all.current",
+    "retries": "num_alloc_retries",
+    "out_of_memory": "num_ooms",
+}
+
+
+class TorchFacts:
+    """Call it whenever the file of the process is written.
+
+    graphs_at_begin: compiled before the second step.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._training: dict[int, dict[str, Any]] = {}
+        self.graphs_at_begin: int | None = None
+
+    def __call__(self, *, in_step: bool) -> dict[str, Any]:
+        """Return the facts. in_step: the program trains, and has not ended."""
+        found: dict[str, Any] = {"compiled": {**compiled(), "graphs_at_begin": self.graphs_at_begin}}
+        with suppress(Exception):
+            found["tf32"] = bool(self._torch.backends.cuda.matmul.allow_tf32)
+        cuda = self._torch.cuda
+        with suppress(Exception):
+            if cuda.is_initialized():
+                found["gpus"] = [self._gpu(index, in_step) for index in range(cuda.device_count())]
+        return found
+
+    def _gpu(self, index: int, in_step: bool) -> dict[str, Any]:
+        cuda = self._torch.cuda
+        statistics, properties = cuda.memory_stats(index), cuda.get_device_properties(index)
+        numbers = {name: statistics.get(key) for name, key in _MEMORY.items()}
+        if in_step or index not in self._training:
+            self._training[index] = {name: numbers[name] for name in ("reserved", "split")}
+        return {
+            "index": index,
+            "total": properties.total_memory,
+            "capability": [properties.major, properties.minor],
+            **numbers,
+            **self._training[index],  # at the end, the tensors are gone
+        }
+
+
+def compiled() -> dict[str, Any]:
+    """Return the graphs that torch.compile made so far, and the seconds that it took; nothing if it was not used."""
+    dynamo: Any = sys.modules.get("torch._dynamo.utils")
+    if dynamo is None:
+        return {}
+    times = getattr(dynamo, "compilation_time_metrics", {})
+    inner = next((times[name] for name in ("_compile.compile_inner", "_compile") if name in times), ())
+    return {"graphs": dynamo.counters["stats"].get("unique_graphs", 0), "seconds": sum(inner), "times": len(inner)}
