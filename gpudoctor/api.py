@@ -4,6 +4,7 @@ Every function works in scripts, threads and notebooks: it prints nothing, and e
 process of its own, so that a library that hangs or crashes takes nothing with it.
 """
 
+import functools
 import math
 import os
 import sys
@@ -128,7 +129,8 @@ def tune(
     gpus: of this machine that train together, by torchrun; on the CPU, processes.
     exhaustive: measure every precision at every power of two that fits.
     compare: an earlier tuning (JSON): the result says what changed since.
-    resume: file (JSON) that is kept up to date after each measurement; if it exists, its search continues.
+    resume: file (JSON) that is kept up to date after each measurement; if it exists, its search continues. With
+        `vary`, each value has its own next to it: "tuning-sequence-512.json".
     profile: file for the env profile, written if the run ends with a recommendation and was not interrupted.
     variables: your own variables for the profile, such as {"GPU_BATCH_SIZE": "{batch_size}"}.
     python: interpreter to measure with; None: this one.
@@ -160,8 +162,6 @@ def tune(
     if profile is not None:
         check_writable(Path(profile))
     each = variations.parse_vary(vary)
-    if resume is not None and len(each) > 1:
-        raise UsageError("--resume keeps one search: not with several values of --vary")
     seconds = budget * (1 - SCALING_SHARE * (gpus > 1)) / len(each)
     timeouts = Timeouts(comparison=seconds * COMPARISON_SHARE, budget=math.inf if exhaustive else seconds)
     interpreter = (interpreter_meant(os.environ) or sys.executable) if python is None else executable(os.fspath(python))
@@ -178,12 +178,15 @@ def tune(
         effective_batch=effective_batch,
         goal=goal,
         exhaustive=exhaustive,
-        before=_read_tuning(kept) if kept is not None and kept.exists() else None,
     )
+    parts = [kept and variations.file_of(kept, parameters if len(each) > 1 else {}) for parameters in each]
+    before = [_read_tuning(part) if part is not None and part.exists() else None for part in parts]
     tunings: list[Tuning] = []
-    for parameters in each:
+    for parameters, part, known in zip(each, parts, before, strict=True):
         executor = LocalExecutor(interpreter, replace(target, parameters=parameters), timeouts=timeouts)
-        tunings.append(tuner.tune(executor, request, say, lambda known: _keep(known, kept)))
+        keep = functools.partial(_keep, path=part)
+        tunings.append(tuner.tune(executor, replace(request, before=known), say, keep))
+        keep(tunings[-1])
         if tunings[-1].interrupted == SIGNAL:
             break
     tuning = variations.combined(tunings)

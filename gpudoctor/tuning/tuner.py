@@ -26,6 +26,7 @@ from gpudoctor.tuning.figures import latency
 from gpudoctor.tuning.known import EFFORT, Limits
 from gpudoctor.tuning.recommend import recommend
 from gpudoctor.tuning.saved import differences
+from gpudoctor.tuning.scouting import scout
 from gpudoctor.tuning.search import exhaustive, result_of, search
 from gpudoctor.tuning.settings import EFFORT as SWITCH_EFFORT
 from gpudoctor.tuning.settings import (
@@ -212,7 +213,8 @@ def _search(run: TuningRun, precision: str, seconds: float) -> None:
     enough = max(deadline, executor.now() + LEAST_SHARE * request.budget_seconds)
     before = tuple(m for m in run.known.measurements if m.precision == precision)
     limits = replace(run.limits, deadline=enough)
-    run.results[precision] = found = find(executor, precision, limits, run.add, before=before)
+    found = find(executor, precision, limits, run.add, before=before)
+    run.results[precision] = found if request.exhaustive else scout(executor, found, limits, run.add)
     if not found.cut_short:
         run.learn(ceilings=(*run.known.ceilings, executor.ceiling(precision)))
 

@@ -1,8 +1,9 @@
 """A second dimension: the same tuning for several values of a parameter, such as the length of a sequence."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import Tuning, Variation
@@ -25,6 +26,11 @@ def parse_vary(text: str | None) -> list[dict[str, int]]:
     if values[0] < 1 or len(values) > MOST_VALUES:
         raise UsageError(f"--vary {text}: give 1 to {MOST_VALUES} values, each at least 1")
     return [{name: value} for value in values]
+
+
+def file_of(path: Path, parameters: Mapping[str, int]) -> Path:
+    """Return where the tuning of these parameters is kept: next to `path`, as "tuning-sequence-512.json"."""
+    return path.with_stem("-".join([path.stem, *(f"{name}-{value}" for name, value in parameters.items())]))
 
 
 def combined(tunings: Sequence[Tuning]) -> Tuning:

@@ -8,8 +8,9 @@ import pytest
 
 pytest.importorskip("torch")
 
+from tests.benchmarks.real_rates import Rates
 from tests.benchmarks.real_workloads import WORKLOADS
-from tests.benchmarks.tuning_real import agreements, measure_grid, rates_of, regret, report, sizes
+from tests.benchmarks.tuning_real import agreements, rates_of, regret, report, sizes
 
 GRID = [["fp32", 8, 100.0], ["fp32", 16, 200.0], ["fp32", 24, 195.0], ["bf16", 16, 50.0]]
 
@@ -58,5 +59,7 @@ def test_a_run_beyond_its_budget_is_counted() -> None:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_workload_trains_in_both_precisions(name: str) -> None:
-    rates = measure_grid(WORKLOADS[name], [("fp32", 2), ("bf16", 2)], rounds=1)
+    measured = Rates(name)
+    rates = measured.measure([("fp32", 2), ("bf16", 2)], rounds=2)
     assert min(rates.values()) > 0
+    assert set(measured.spreads()) == set(rates) >= measured.close_to_best() != set()

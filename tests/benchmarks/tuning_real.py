@@ -3,9 +3,10 @@
     python tests/benchmarks/tuning_real.py [--workload NAME ...] [--budget S] [--runs N] [--state FILE] [--again]
 
 The interpreter needs torch; Lightning and accelerate are asked if it has them. Regret is the share of throughput lost
-against the best point of a dense grid, which is measured in the same run, in shuffled rounds, by code of its own. The
-answers are points of the grid too. The other tuners do not search the precision: each gets the best one. Switches that
-tune recommends do not count. --state keeps each finished workload, so that an interrupted run continues there.
+against the best point of a dense grid, which is measured in the same run, in shuffled rounds, by code of its own, each
+point in a process of its own; points that are far behind leave after two rounds. The answers are points of the grid
+too. The other tuners do not search the precision: each gets the best one. Switches that tune recommends do not count.
+--state keeps each finished workload, so that an interrupted run continues there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import random
 import statistics
 import subprocess
 import sys
@@ -24,18 +24,18 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from gpudoctor.tuning.workers.precision import make_precision
+from tests.benchmarks.real_rates import SCREENING, Point
+from tests.benchmarks.real_rates import Rates as Measured
 from tests.benchmarks.real_tuners import TUNERS
-from tests.benchmarks.real_workloads import WORKLOADS, Training
+from tests.benchmarks.real_workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[2]
 PRECISIONS = ("fp32", "bf16")
-ROUNDS, LEAST_SECONDS, LEAST_STEPS = 7, 0.15, 2
+ROUNDS = 7
 MEDIAN_GOAL, WORST_GOAL, SAME_GOAL, SAME_WITHIN = 0.03, 0.10, 0.9, 0.03
 OVERTIME = 1.1
 """Of the budget, within which a run must end; one step more is allowed."""
 
-Point = tuple[str, int]
 Rates = Mapping[Point, float]
 
 
@@ -43,31 +43,6 @@ def sizes(largest: int) -> list[int]:
     """Return 2^k and 1.5*2^k from 1 on, up to `largest`."""
     powers = [1 << exponent for exponent in range(largest.bit_length())]
     return sorted(size for power in powers for size in {power, power + power // 2} if size <= largest)
-
-
-def measure_grid(workload: type[Training], points: Iterable[Point], rounds: int = ROUNDS) -> dict[Point, float]:
-    """Return the samples per second of each point: the median over rounds in which the points are shuffled."""
-    trainings = {name: workload("cpu", make_precision(name, "cpu")) for name in PRECISIONS}
-    wanted, found = sorted(set(points)), dict[Point, list[float]]()
-    shuffle = random.Random(2026).shuffle
-    for _ in range(rounds):
-        shuffle(wanted)
-        for precision, size in wanted:
-            seconds = step_seconds(trainings[precision], size)
-            found.setdefault((precision, size), []).append(size / seconds)
-    return {point: statistics.median(rates) for point, rates in found.items()}
-
-
-def step_seconds(training: Training, size: int) -> float:
-    """Return the median of a few steps after one that is not timed."""
-    batch = training.make_batch(size)
-    training.step(batch)
-    seconds: list[float] = []
-    while sum(seconds) < LEAST_SECONDS or len(seconds) < LEAST_STEPS:
-        began = time.perf_counter()
-        training.step(batch)
-        seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds)
 
 
 def tune_once(name: str, budget: float) -> dict[str, Any]:
@@ -118,11 +93,14 @@ def benchmark(name: str, budget: float, runs: int, rounds: int) -> dict[str, Any
     ours = [tune_once(name, budget) for _ in range(runs)]
     grid = {(precision, size) for precision in PRECISIONS for size in sizes(workload.largest)}
     grid |= {(run["precision"], run["batch_size"]) for run in ours if run["batch_size"]}
-    quick = measure_grid(workload, grid, 1)  # which precision the others get
+    measured = Measured(name)
+    quick = measured.measure(grid, min(SCREENING, rounds))
     theirs = others(name, max(quick, key=quick.__getitem__)[0])
-    grid |= {(run["precision"], run["batch_size"]) for run in theirs.values() if "batch_size" in run}
-    rates = measure_grid(workload, grid, rounds)
-    listed = [[precision, size, round(rate, 2)] for (precision, size), rate in sorted(rates.items())]
+    answers = {(run["precision"], run["batch_size"]) for run in (*ours, *theirs.values()) if run.get("batch_size")}
+    measured.measure(answers - grid, min(SCREENING, rounds))
+    rates = measured.measure(measured.close_to_best() | answers, max(rounds - SCREENING, 0))
+    spreads = measured.spreads()
+    listed = [[*point, round(rate, 2), round(spreads[point], 3)] for point, rate in sorted(rates.items())]
     return {"budget": budget, "grid": listed, "gpudoctor": ours, "others": theirs}
 
 
@@ -133,7 +111,7 @@ def regret(rates: Rates, run: Mapping[str, Any]) -> float:
 
 def rates_of(result: Mapping[str, Any]) -> Rates:
     """Return the grid of a finished workload."""
-    return {(precision, size): rate for precision, size, rate in result["grid"]}
+    return {(precision, size): rate for precision, size, rate, *_ in result["grid"]}
 
 
 def agreements(results: Mapping[str, Any]) -> Iterator[bool]:
@@ -154,6 +132,8 @@ def report(results: Mapping[str, Any]) -> Iterator[str]:
         rates = rates_of(result)
         precision, size = max(rates, key=rates.__getitem__)
         best = f"{precision}, {size}: {rates[precision, size]:,.0f}/s"
+        spread = next((row[3] for row in result["grid"] if len(row) > 3 and row[:2] == [precision, size]), None)
+        best += "" if spread is None else f" (middle half {spread:.0%} apart)"
         runs = result["gpudoctor"]
         ours += [regret(rates, run) for run in runs]
         yield _row(name, best, "gpudoctor", rates, runs)

@@ -115,6 +115,8 @@ def test_nothing_that_ran_is_nothing_to_settle() -> None:
         pytest.param({8: [1.0, 1.0, 1.0], 16: [0.95, 1.04, 1.3]}, 8, id="faster within the noise"),
         pytest.param({8: [1.0, 1.0, 1.0], 16: [0.9, 1.06, 1.3]}, 16, id="noise excuses five percent at most"),
         pytest.param({8: [1.0] * 4, 16: [1.5]}, 8, id="too few turns"),
+        pytest.param({48: [1.0] * 3, 64: [1.01] * 3}, 64, id="as fast: the power of two"),
+        pytest.param({48: [1.05] * 3, 64: [1.0] * 3}, 48, id="faster than the power of two"),
     ],
 )
 def test_the_smallest_of_the_fastest(ratios: dict[int, list[float]], size: int) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from gpudoctor import api
 from gpudoctor.errors import UsageError
 from gpudoctor.model.tuning import Recommendation, Settings, TunedDevice, TunedWorkload, Tuning
-from gpudoctor.tuning.variations import combined, parse_vary
+from gpudoctor.tuning import tuner
+from gpudoctor.tuning.variations import combined, file_of, parse_vary
 
 
 def tuning(length: int, interrupted: str | None = None) -> Tuning:
@@ -55,3 +60,29 @@ def test_the_largest_value_is_recommended_and_every_value_is_shown() -> None:
 
 def test_one_value_has_no_variations() -> None:
     assert combined([tuning(128)]) == tuning(128)
+
+
+def test_each_value_has_a_file_to_continue_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run is interrupted at the second value: the next one gets what both have measured."""
+    seen: list[Any] = []
+
+    def tune(_executor: Any, request: Any, _say: Any, _keep: Any) -> Tuning:
+        seen.append(request.before)
+        return tuning(128) if len(seen) % 2 else tuning(512, "signal" if len(seen) == 2 else None)
+
+    monkeypatch.setattr(tuner, "tune", tune)
+    kept = tmp_path / "tuning.json"
+    for _ in range(2):
+        api.tune("transformer", device="cpu", vary="sequence=128,512", resume=kept)
+    assert seen[:2] == [None, None]
+    assert seen[2:] == [tuning(128), tuning(512, "signal")]
+    assert file_of(kept, {"sequence": 512}).name == "tuning-sequence-512.json"
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "tuning.json",
+        "tuning-sequence-128.json",
+        "tuning-sequence-512.json",
+    }
+
+
+def test_a_single_tuning_is_kept_in_the_file_itself() -> None:
+    assert file_of(Path("a/tuning.json"), {}) == Path("a/tuning.json")
