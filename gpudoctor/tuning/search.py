@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import UNSUPPORTED, Measurement, Trial
-from gpudoctor.tuning.executor import Executor
+from gpudoctor.tuning.executor import Effort, Executor
 from gpudoctor.tuning.known import Known, Limits
 from gpudoctor.tuning.policies import EXHAUSTIVE, SEARCH, Policy, chosen
 from gpudoctor.tuning.throughput import undisturbed
@@ -107,11 +107,23 @@ def _answer_seconds(known: Known, size: int) -> float:
     return HANGS * (known.limits.start_seconds + first + known.limits.effort.limit_seconds) + HANGS_STEPS * step
 
 
+def _alone(executor: Executor, trial: Trial, limits: Effort, error: WorkloadError) -> Measurement:
+    """Return how a single sample does, where the first batch of more failed.
+
+    Raises:
+        WorkloadError: that fails too, and `error` says what failed first.
+    """
+    try:
+        return executor.measure(replace(trial, batch_size=1, predicted_memory_bytes=None), limits)
+    except WorkloadError:
+        raise error from None
+
+
 def _measure(executor: Executor, precision: str, size: int, known: Known) -> Measurement | None:
     """Measure one batch size; what is predicted of its memory goes with it.
 
-    If the user's code fails though a smaller batch ran, the failure is the result of this batch size. None if it fails
-    on a single sample, tried because two did not fit: batch normalisation does.
+    If the user's code fails though a smaller batch ran, as a single sample did, that is the result of this batch size.
+    None if it fails on a single sample, tried because two did not fit: batch normalisation does.
     """
     predicted = known.memory.estimate(size) if known.memory else None
     effort, left = known.limits.effort, known.limits.deadline - executor.now()
@@ -127,6 +139,8 @@ def _measure(executor: Executor, precision: str, size: int, known: Known) -> Mea
     except WorkloadError as error:
         if size == 1 and known.failed:
             return None
+        if size > (known.limits.smallest_batch or 1) and not known.measurements:
+            return _alone(executor, trial, limits, error)
         if size <= known.largest or not known.usable:
             raise
         return Measurement(

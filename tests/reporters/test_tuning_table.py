@@ -100,6 +100,8 @@ def test_memory_that_is_not_measured_is_unknown_and_not_zero() -> None:
 def test_an_interrupted_run_says_so_and_shows_what_it_has() -> None:
     lines = table(tunings.INTERRUPTED).splitlines()
     assert lines[-1] == "no recommendation: the run ended early, too little was measured"
+    needs = table(replace(tunings.INTERRUPTED, budget_needed_seconds=90.0)).split()
+    assert needs[-3:] == ["needs", "--budget", "90"]
     assert "warning  the run was interrupted: only what was measured is ranked" in lines
     assert "fp32        4    8.45        473.4       1.3       –        –  ok" in lines  # noqa: RUF001
 

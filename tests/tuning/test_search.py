@@ -161,6 +161,33 @@ def test_a_single_sample_that_cannot_be_normalised_is_no_bug_if_two_did_not_fit(
     assert (sizes(result), result.best) == ([2], None)
 
 
+class FailsFrom(SimulatedDevice):
+    """The user's code fails from a batch size on."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(PLAIN)
+        self.size = size
+
+    def measure(self, trial: Trial, effort: Effort) -> Measurement:
+        if trial.batch_size >= self.size:
+            raise WorkloadError(f"fails at {trial.batch_size}")
+        return super().measure(trial, effort)
+
+
+def test_code_for_one_sample_alone_is_measured_with_it() -> None:
+    result = search(FailsFrom(2), "fp32", Limits(memory_bytes=PLAIN.memory_bytes), lambda _: None)
+    assert chosen(result) == result.max_batch_size == 1
+    assert [m.status for m in result.measurements[:2]] == [OK, UNSUPPORTED]
+
+
+@pytest.mark.parametrize(
+    ("limits", "first"), [(Limits(), 2), (Limits(smallest_batch=2), 2), (Limits(largest_batch=1), 1)]
+)
+def test_code_that_fails_for_one_sample_too_fails(limits: Limits, first: int) -> None:
+    with pytest.raises(WorkloadError, match=f"fails at {first}"):
+        search(FailsFrom(1), "fp32", limits, lambda _: None)
+
+
 def test_a_bug_of_the_user_is_never_taken_for_too_large() -> None:
     with pytest.raises(WorkloadError, match="more than 1 value"):
         search(NeedsTwo(PLAIN), "fp32", Limits(largest_batch=1), lambda _: None)

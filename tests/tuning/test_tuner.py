@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -27,7 +28,7 @@ class Device(SimulatedDevice):
         self.started += 1
         if self.started == self.options.get("interrupted_at"):
             raise KeyboardInterrupt
-        if self.started == self.options.get("bug_at"):
+        if self.started >= self.options.get("bug_from", math.inf):  # type: ignore[operator]
             raise WorkloadError("the workload failed: ValueError: no", "Traceback ...")
         return super().measure(trial, effort)
 
@@ -137,7 +138,7 @@ def test_latency_is_measured_at_the_smallest_batch_alone(smallest: int | None) -
 
 
 def test_a_bug_of_the_users_ends_the_run() -> None:
-    device = Device(bug_at=1)
+    device = Device(bug_from=1)
     with pytest.raises(WorkloadError, match="ValueError: no"):
         tune(device, Request(budget_seconds=1000))
     assert device.closed
