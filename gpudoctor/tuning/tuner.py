@@ -112,15 +112,25 @@ def _run(run: TuningRun) -> None:
         _search_or_leave_out(run, precision, max(left / (len(precisions) - number), LEAST_SHARE * budget))
         run.seconds[precision] = executor.now() - began
     late = run.start + SWITCH_SHARE * budget
-    for number, (precision, found) in enumerate(reversed(run.results.items())):  # the worker at hand first
-        needs = start_seconds if number else 0.0
-        if found.cut_short and executor.now() + needs < late:  # better spent on batch sizes than on switches
-            limits = replace(run.limits, deadline=late)
-            run.results[precision] = search(executor, precision, limits, run.add, before=found.measurements)
-    _recommend(run, late)
+    try:
+        _search_on(run, late)
+        _recommend(run, late)
+    except WorkloadError as error:  # it has worked: what is measured is worth more than nothing
+        run.learn(warnings=(*run.known.warnings, f"a step that had worked before failed later: {error}"))
+        if run.known.recommendation is None:
+            run.recommend_from_measurements()
     if executor.now() + start_seconds < run.start + budget and run.known.recommendation is not None:
         _advise(run, run.known.recommendation)
     _list_missing(run, precisions)
+
+
+def _search_on(run: TuningRun, deadline: float) -> None:
+    """Continue the searches that their share of the budget cut short: time is better spent so than on switches."""
+    for number, (precision, found) in enumerate(reversed(run.results.items())):  # the worker at hand first
+        needs = run.limits.start_seconds if number else 0.0
+        if found.cut_short and run.executor.now() + needs < deadline:
+            limits = replace(run.limits, deadline=deadline)
+            run.results[precision] = search(run.executor, precision, limits, run.add, before=found.measurements)
 
 
 def _for_latency(limits: Limits) -> Limits:
@@ -195,7 +205,10 @@ def _search_or_leave_out(run: TuningRun, precision: str, seconds: float) -> None
         if not any(measured.status == OK for measured in run.known.measurements):
             raise
         failed = Measurement(precision=precision, batch_size=0, status=UNSUPPORTED, detail=str(error))
+        measured = tuple(m for m in run.known.measurements if m.precision == precision)
         run.add(replace(failed, traceback=error.traceback, unit=run.known.workload.unit))
+        if measured:  # it fails now and then
+            run.results[precision] = replace(result_of(precision, measured, run.limits), cut_short=True)
 
 
 def _search(run: TuningRun, precision: str, seconds: float) -> None:

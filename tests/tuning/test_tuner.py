@@ -144,6 +144,20 @@ def test_a_bug_of_the_users_ends_the_run() -> None:
     assert device.closed
 
 
+@pytest.mark.parametrize("number", [4, 12, 20, 22])
+def test_a_step_that_fails_now_and_then_costs_no_recommendation(number: int) -> None:
+    class Flaky(Device):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            if len(self.trials) >= number:
+                raise WorkloadError("the workload failed: RuntimeError: flaky storage")
+            return super().measure(trial, effort)
+
+    tuning = tune(Flaky(), Request(budget_seconds=1000))
+    assert tuning.recommendation is not None
+    told = (*tuning.warnings, *(m.detail for m in tuning.measurements))
+    assert any("flaky storage" in text for text in told)
+
+
 def test_a_bug_of_the_users_in_one_precision_is_its_result() -> None:
     said: list[str] = []
     tuning = tune(Device(bug_in=("fp32",)), Request(budget_seconds=1000), said.append)
