@@ -10,6 +10,7 @@ from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 MISMATCH = ("nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mismatch")
 
 UNNAMED = "The driver libraries and the loaded kernel module have different versions"
+LIKELY = "The driver libraries and the loaded kernel module probably have different versions since an update"
 
 
 @check(
@@ -45,7 +46,7 @@ def driver_library_mismatch(
         return
     summary = f"The kernel module is from driver {module}, but the libraries are from {library}" if differ else UNNAMED
     if likely and said is not None:
-        summary = f"{UNNAMED.replace('have', 'probably have')} since an update: {said.text}"
+        summary = f"{LIKELY}: {said.text}"
     facts = (said.fact if said else "", "driver.module_version", "driver.library_version")
     in_lxc = Fix("match-driver-of-host") if of_kind(symptoms, "place-lxc") else None
     in_image = Fix("remove-driver-from-image") if of_kind(symptoms, "place-docker") else None

@@ -180,7 +180,11 @@ class _Run:
         if self.is_dry:
             self._end(result)
         if not plan.changes and not plan.edits:
-            self._end(replace(result, status="not-fixed", why="every step is to be done by hand"))
+            self._end(
+                replace(
+                    result, status="not-fixed", why="do the steps above yourself, because gpudoctor does not run them"
+                )
+            )
         self._ask_user(plan)
         try:
             done = self.fixer.apply(plan, report) if plan.changes else self.fixer.edit(plan, report)

@@ -68,7 +68,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     for number, step in enumerate(plan.steps, 1):
         yield f"{number}. {f'{step.check}: ' if step.check else ''}{step.remedy.summary}"
         if step.kind != "environment":
-            yield f"   gpudoctor does not run this ({_NOT_RUN[step.kind]}):"
+            end = ":" if step.remedy.commands else "."
+            yield f"   gpudoctor does not run this, because it {_NOT_RUN[step.kind]}{end}"
         yield from (f"     {command}" for command in step.remedy.commands)
         changes = [*plan.changes_of(step)] if plan.resolution is not None else []
         width = max((len(change.name) for change in changes), default=0)
@@ -85,7 +86,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield "After that: gpudoctor fix --continue"
 
 
-_NOT_RUN = {"system": "it needs root, a restart, or your decision", "project": "it changes the project's lock file"}
+_NOT_RUN = {"system": "needs root, a restart, or your decision", "project": "changes the project's lock file"}
 
 
 def ending(result: FixResult) -> Iterator[str]:

@@ -126,7 +126,7 @@ class Run:
     gpus: tuple[RunGpu, ...] = ()
     steps: Steps | None = None
     memory: TorchMemory | None = None
-    inside: Annotated[str, Fact("why there is no view of the steps; empty if there is one")] = ""
+    inside: Annotated[str, Fact("why the steps are unknown; empty if they are known")] = ""
     cpu_cores: Annotated[float | None, Fact("CPU use, median; 1.0 is one core")] = None
     idle_cpu_cores: Annotated[float | None, Fact("CPU use while the GPU was idle, median")] = None
     allowed_cpus: Annotated[float | None, Fact("CPUs that the program may use")] = None

@@ -63,7 +63,7 @@ class Inside:
 
 
 def why_missing(processes: list[dict[str, Any]]) -> str:
-    """Return why there is no view of the steps."""
+    """Return why the steps are unknown."""
     if not processes:
         return "no Python process loaded the hook: either the program does not use Python, or it runs with -I, -E or -S"
     problems = [seen["problem"] for seen in processes if seen["problem"]]

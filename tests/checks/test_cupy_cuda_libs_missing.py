@@ -110,7 +110,7 @@ def test_skipped(sections: dict[str, Any], reason: str) -> None:
 def test_a_dll_that_windows_does_not_name() -> None:
     runtime = CupyRuntime(import_error="ImportError: DLL load failed while importing runtime: The specified module")
     (finding,) = run_check("cupy-cuda-libs-missing", cupy_runtime=runtime, system=System(os="windows")).findings
-    assert finding.summary == "CuPy finds no CUDA library that it needs: DLL load failed while importing runtime"
+    assert finding.summary == "CuPy does not find a CUDA library that it needs: DLL load failed while importing runtime"
     assert "$env:CUDA_PATH" in " ".join(finding.remedies[-1].commands)
 
 

@@ -15,7 +15,12 @@ def said(kind: str, text: str = "as printed", **names: str) -> Symptom:
 @pytest.mark.parametrize(
     ("message", "summary", "advice"),
     [
-        pytest.param(said("rocm-kfd-denied"), "The AMD GPU cannot be opened: as printed", "render", id="permission"),
+        pytest.param(
+            said("rocm-kfd-denied"),
+            "The user or the container has no access to the AMD GPU: as printed",
+            "render",
+            id="permission",
+        ),
         pytest.param(
             said("rocm-module-not-loaded"), "The kernel driver of ROCm is not loaded: as printed", "amdgpu", id="module"
         ),

@@ -84,7 +84,7 @@ def test_a_message(text: str, words: str) -> None:
 def test_too_many_files_is_another_cause() -> None:
     text = "unable to open shared memory object </torch_9_1> in read-write mode: Too many open files (24)"
     (finding,) = run_check("shm-too-small", symptoms=told(text)).findings
-    assert "limit of open files" in finding.summary
+    assert "limit on open files" in finding.summary
     assert finding.remedies[0].commands[0] == "ulimit -n 65535"
     assert "file_system" in finding.remedies[0].summary
 

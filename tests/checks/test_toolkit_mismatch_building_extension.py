@@ -129,7 +129,7 @@ def test_a_build_without_a_gpu_gets_the_architecture_of_the_machine() -> None:
 
 @pytest.mark.parametrize(
     ("version", "ending"),
-    [(CudaVersion(11, 8), "12.8 or newer, and nvcc is from CUDA 11.8"), (None, "12.8 or newer")],
+    [(CudaVersion(11, 8), "12.8 or newer, but nvcc is from CUDA 11.8"), (None, "12.8 or newer")],
 )
 def test_the_toolkit_that_is_too_old_is_named_if_it_is_known(version: CudaVersion | None, ending: str) -> None:
     message = Symptom(kind="toolkit-older-than-needed", text="x", names={"package": "flash_attn", "needed": "12.8"})
