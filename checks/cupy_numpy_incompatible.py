@@ -50,6 +50,8 @@ def _failed(name: str, cupy_numpy: CupyNumpy, failure: Symptom) -> Finding:
     elif failure.kind == "cupy-python-too-old":
         summary = f"{name} is written for a newer Python than {failure.names['python']}"
         fixes = (Fix("install-cupy-in-new-environment"),)
+    elif failure.kind == "cupy-numpy-conflict":
+        summary = f"No release of NumPy fits all requested packages: {failure.names['error']}"
     else:
         has = f"NumPy {numpy}" if numpy else "the installed NumPy"
         error = (failure.names.get("error") or failure.text).removeprefix("AttributeError: ")

@@ -19,7 +19,7 @@ def cuda_intent(origin: Origin, gpu: Gpu, toolkit: Toolkit, python: Python, symp
     ways = (
         (_first(said, "@program-wants-cuda"), "a program asks for CUDA"),
         (program, "the program should use the GPU"),
-        (_first(said, "nvidia-gpu-named"), "the report names an NVIDIA GPU"),
+        (_first(said, "nvidia-gpu-named", "nvidia-gpu-owned"), "the report names an NVIDIA GPU"),
         (_toolkit(toolkit, origin), f"the CUDA toolkit {toolkit.nvcc_version if toolkit else ''} is installed"),
         (cuda_fact, f"PyTorch's index {cuda} was requested"),
         (next((s.fact for s in extensions if "+cu" in s.names.get("built", "")), ""), "xformers is built for CUDA"),
