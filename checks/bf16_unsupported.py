@@ -53,9 +53,13 @@ def _refused(refusal: Symptom, gpus: tuple[KnownGpu, ...], emulating: tuple[Know
     native: every GPU has bf16, so that the program refuses it for another reason.
     """
     shown = gpus if native else emulating
-    although = f"A program refuses bf16, although {_described(gpus)} supports it"
     severity = Severity.WARNING if native else Severity.ERROR
-    summary = f"{although if native else 'A program uses bf16 on a device that does not support it'}: {refusal.text}"
+    if native:
+        summary = f"A program refuses bf16, although {_described(gpus)} supports it"
+    elif emulating:
+        summary = f"A program uses bf16, but {_described(emulating)} has no native bf16"
+    else:
+        summary = "A program uses bf16 on a device that does not support it"
     facts = (refusal.fact, *(gpu.fact for gpu in shown))
     return Finding.of(
         severity, "bf16", summary, facts, *((Fix("check-torch-for-bf16"),) if native else _instead(emulating))

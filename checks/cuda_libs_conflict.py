@@ -19,6 +19,7 @@ UNSET = Fix("unset-library-path")
 UNSET_IF_ELSEWHERE = Fix("unset-library-path-of-others")
 COMPAT = "compat of a toolkit (/usr/local/cuda/compat)"
 UNSET_IF_SET = Fix("unset-library-path-if-set")
+IMPORT_CUPY = "import cupy; print(cupy.__version__, int(cupy.arange(3).sum()))"
 
 
 @check(
@@ -55,7 +56,9 @@ def cuda_libs_conflict(
     if cuda_libraries.symbol is not None:
         symbol = cuda_libraries.symbol
         of_report = bool(pasted((symbol.symptom,)))
-        yield _without_symbol(symbol, tuple(_for_report(symbol, cuda_libraries, pytorch)) if of_report else fixes)
+        yield _without_symbol(
+            symbol, tuple(_for_report(symbol, cuda_libraries, pytorch, symptoms)) if of_report else fixes
+        )
     elif error is not None:
         yield _not_initialised(error, cuda_libraries, driver_state)
     elif libcuda is not None and libcuda.fails_on:
@@ -93,9 +96,14 @@ def _without_symbol(symbol: MissingSymbol, fixes: tuple[Fix, ...]) -> Finding:
     )
 
 
-def _for_report(symbol: MissingSymbol, cuda_libraries: CudaLibraries, pytorch: Pytorch) -> Iterator[Fix]:
+def _for_report(
+    symbol: MissingSymbol, cuda_libraries: CudaLibraries, pytorch: Pytorch, symptoms: Symptoms
+) -> Iterator[Fix]:
     """Yield what helps if a report shows neither LD_LIBRARY_PATH nor where the libraries come from."""
     major = pytorch.cuda_version.major if pytorch.cuda_version else None
+    for_cupy = (
+        bool(of_kind(symptoms, "cupy-named")) and not pytorch.installed and not of_kind(symptoms, "about-torch-named")
+    )
     if cuda_libraries.other_wheels:
         yield Fix(
             "install-packages",
@@ -107,8 +115,10 @@ def _for_report(symbol: MissingSymbol, cuda_libraries: CudaLibraries, pytorch: P
     if symbol.stem:
         wheel = wheel_of(symbol.stem, major or 12)
         if wheel is not None:
-            yield Fix("reinstall-cuda-wheel", wheel=wheel, certain=major is not None)
-    yield Fix("reinstall-torch") if pytorch.installed else Fix("reinstall-torch", pytorch=None)
+            code = {"verify": IMPORT_CUPY} if for_cupy else {}
+            yield Fix("reinstall-cuda-wheel", wheel=wheel, certain=major is not None, **code)
+    if not for_cupy:
+        yield Fix("reinstall-torch") if pytorch.installed else Fix("reinstall-torch", pytorch=None)
 
 
 def _not_initialised(error: Symptom, cuda_libraries: CudaLibraries, state: DriverState) -> Finding:

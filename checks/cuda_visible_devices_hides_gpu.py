@@ -103,7 +103,7 @@ def _some_hidden(choice: DeviceChoice) -> Finding:
 
 def _wrong_number(said: Symptom, choice: DeviceChoice | None, count: int) -> Finding:
     shown = f' with {NVIDIA}="{choice.value}"' if choice is not None and choice.value else ""
-    there = f"; the machine has {count} GPU{'s' if count > 1 else ''}, 0 to {count - 1}" if count else ""
+    there = f"; the machine has {f'GPUs 0 to {count - 1}' if count > 1 else 'only GPU 0'}" if count else ""
     summary = f"A program asks for a CUDA device whose number is not among the visible ones{shown}{there}"
     facts = (said.fact, f"environment.{NVIDIA}" if choice is not None else "")
     return Finding.error("device number", summary, facts, Fix("ask-for-visible-devices"), UNSET)

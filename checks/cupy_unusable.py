@@ -57,7 +57,7 @@ def _summary(runtime: CupyRuntime, status: CupyStatus, of_a_gpu: Sequence[Sympto
         return f"The CuPy folder lacks files of its version: {error}"
     if runtime.import_error:
         return f"import cupy fails: {error}"
-    return f"CuPy {'cannot compute' if of_a_gpu else 'finds no device'}: {error}"
+    return f"CuPy {'cannot compute' if of_a_gpu else 'cannot use a GPU'}: {error}"
 
 
 def _fixes(status: CupyStatus, of_a_gpu: Sequence[Symptom], listed: bool) -> Iterator[Fix]:

@@ -65,6 +65,6 @@ def _said(nan: Symptom, half: HalfPrecision, gpus: tuple[KnownGpu, ...]) -> Find
         WITHOUT_FP16[0],
     )
     severity = Severity.ERROR if certain else Severity.WARNING
-    summary = f"Results are NaN or infinite{because}: {nan.text}"
+    summary = f'Results are NaN or infinite{because}: "{nan.text}"'
     facts = (nan.fact, *half.faulty, *also)
     return Finding.of(severity, "fp16", summary, facts, *(WITHOUT_FP16 if device else in_range), certain=certain)

@@ -88,7 +88,11 @@ def _gcc(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:
     accepts = f"supports {newest} at most" if newest else "does not support it"
     if symptom.kind == "compiler-headers-too-new":
         accepts = "cannot read its headers"
-    summary = f"gcc is {version or 'newer'}, but {_nvcc(toolkit)} {accepts}"
+    summary = (
+        f"gcc is {version}, but {_nvcc(toolkit)} {accepts}"
+        if version
+        else f"gcc is too new: {_nvcc(toolkit)} {accepts}"
+    )
     return summary, (
         Fix("install-gcc", newest=newest or USUAL_GCC_LIMIT),
         Fix("newer-toolkit-for-compiler", gcc=version),

@@ -74,7 +74,7 @@ def _denied(said: Symptom, *, asked: bool) -> Finding:
     summary = f'The report says that there is no NVIDIA GPU: "{said.text}"'
     if said.kind == "other-gpu-named":
         name = said.names.get("gpu", said.text)
-        summary = f"A program looks for an NVIDIA GPU, and the report names only {name}"
+        summary = f'A program looks for an NVIDIA GPU, but the only GPU in the report is "{name}"'
     elif by_kernel:
         summary = f'The driver\'s kernel module finds no GPU: "{said.text}"'
     return Finding.of(

@@ -52,7 +52,10 @@ def rocm_unsupported_gfx(
     if said is not None and said.kind in FAULTS:
         summary = f"A kernel fails on {name}{card}, which happens with code built for another GPU"
     else:
-        others = of_kind(symptoms, *OF_OTHERS, BY_PERSON, *unused) and not pytorch.installed
+        others = (
+            of_kind(symptoms, *OF_OTHERS, "about-llama-cpp", "about-ollama", BY_PERSON, *unused)
+            and not pytorch.installed
+        )
         program = "This program for ROCm" if others else "The ROCm build of PyTorch"
         only = f", only for {', '.join(built)}" if built and not set(built) & set(targets or ()) else ""
         summary = f"{program} {'probably ' if likely else ''}has no code for {name}{card}{only}"

@@ -67,11 +67,11 @@ def wsl_driver_problem(
 
 def _by_release(wsl: Wsl, symptoms: Symptoms) -> Iterator[_Problem]:
     if wsl.old_windows and (wsl.failure or wsl.version):
-        text = f"{wsl.old_windows} does not support GPUs in WSL 2, build 19044 (Windows 10 21H2) and newer do"
+        text = f"{wsl.old_windows} does not support GPUs in WSL 2; it needs build 19044 (Windows 10 21H2) or newer"
         fix = Fix("update-wsl", first="Update Windows, its NVIDIA driver and the WSL kernel")
         yield _Problem(text, (wsl.old_windows_fact,), fix)
     if wsl.version == 1 or of_kind(symptoms, "wsl-1"):
-        yield _Problem("WSL 1 has no GPU support, only WSL 2 has", ("system.wsl",), Fix("convert-to-wsl-2"))
+        yield _Problem("WSL 1 has no GPU support; it needs WSL 2", ("system.wsl",), Fix("convert-to-wsl-2"))
     if wsl.old_kernel:
         text = f"The WSL kernel is {wsl.old_kernel}, but CUDA needs 5.10.43.3 or newer"
         yield _Problem(text, ("system.kernel",), Fix("update-wsl", first="Update Windows and the WSL kernel"))

@@ -123,8 +123,8 @@ def toolkit_span(capability: ComputeCapability) -> str:
     """Return for which toolkits a device is too new or too old, as a part of a sentence; "" if that is unknown."""
     last, first = last_toolkit(capability), first_toolkit(capability)
     if last is not None:
-        return f", for which CUDA {last} was the last"
-    return f", for which CUDA {first} is the first" if first is not None else ""
+        return f", which needs CUDA {last} or older"
+    return f", which needs CUDA {first} or newer" if first is not None else ""
 
 
 def toolkit_architectures(cuda: CudaVersion) -> tuple[str, ...] | None:

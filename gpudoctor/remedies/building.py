@@ -178,7 +178,7 @@ def other_architectures(*, architecture: str, nvcc: CudaVersion | None) -> Remed
     capability = ComputeCapability.parse(architecture)
     last = last_toolkit(capability)
     first = first_toolkit(capability)
-    span = f"CUDA {last} was the last" if last else f"CUDA {first} is the first" if first else "another CUDA is needed"
+    span = f"CUDA {last} is the last" if last else f"CUDA {first} is the first" if first else "another CUDA is needed"
     here = f", and nvcc here is from CUDA {nvcc}" if nvcc else ""
     return Remedy(
         summary=f"{span} that compiles for {architecture}{here}: compile with another toolkit, or leave it out of "

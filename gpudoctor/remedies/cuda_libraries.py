@@ -9,6 +9,7 @@ from gpudoctor.remedies.commands import Environment, environment_of, quote, quot
 from gpudoctor.remedies.fixes import Machine, fix
 from gpudoctor.remedies.packages import install_packages
 
+IMPORT_TORCH = "import torch; print(torch.__version__, torch.cuda.is_available())"
 CUDNN_FOLDER = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'lib'))"
 
 # The first CTranslate2 that loads cuDNN 9; earlier ones load 8. Source: CHANGELOG.md of CTranslate2.
@@ -38,7 +39,7 @@ def install_cudnn(
     version = f">=9,<{FIRST_CUDNN_WITHOUT_VOLTA}" if old else version
     requirement = f"nvidia-cudnn-cu{cuda_major or 12}{version}"
     where = f": {FIRST_CUDNN_WITHOUT_VOLTA} and newer have no code for {old}" if old else ""
-    where += "" if cuda_major else " (cu11 or cu13 in its name for a framework built for that CUDA)"
+    where += "" if cuda_major else ". If the framework was built for CUDA 11 or 13, write cu11 or cu13 instead of cu12"
     install = (*environment.setup, environment.install(["--upgrade", requirement]))
     if environment.windows:
         code = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'bin'))"
@@ -56,8 +57,9 @@ def install_cudnn(
     )
     number = str(major) if major else "of the version needed"
     package = {8: " (Debian and Ubuntu: libcudnn8)", 9: " (Debian and Ubuntu: cudnn9-cuda-12)"}.get(major or 0, "")
+    source = "with NVIDIA's installer" if environment.windows else f"from NVIDIA's repository{package}"
     package_of_system = Remedy(
-        summary=f"Install cuDNN {number} for the whole system from NVIDIA's repository{package}"
+        summary=f"Install cuDNN {number} for the whole system {source}"
         + ("" if environment.windows else ", and run sudo ldconfig"),
         needs=("root",),
         reference="https://developer.nvidia.com/cudnn-archive",
@@ -143,14 +145,14 @@ def install_cuda_library(*, name: str, python: Python, system: System, pytorch: 
             summary=f"Install {wheel}, which contains {name}, and put {place} if the package does not find it",
         )
         remedies.append(install)
-    toolkit = f"CUDA toolkit {major}" if major else "CUDA toolkit"
+    toolkit = f"CUDA toolkit {major}" if major else "the CUDA toolkit"
     place = "its folder bin on PATH" if windows else "its folder lib64 on LD_LIBRARY_PATH"
     commands = (
         'export LD_LIBRARY_PATH="/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
         f"ls /usr/local/cuda/lib64 | grep {quote_value(name.partition('.so')[0])}",
     )
     of_toolkit = Remedy(
-        summary=f"Install the {toolkit} that contains {name}, and put {place}",
+        summary=f"Install {toolkit}, which contains {name}, and put {place}",
         commands=() if windows else commands,
         reference="https://developer.nvidia.com/cuda-toolkit-archive",
     )
@@ -158,14 +160,14 @@ def install_cuda_library(*, name: str, python: Python, system: System, pytorch: 
 
 
 @fix
-def reinstall_cuda_wheel(*, wheel: str, certain: bool, python: Python) -> Remedy:
-    """Return how to reinstall a CUDA library wheel. certain: whether its CUDA major version is PyTorch's."""
+def reinstall_cuda_wheel(*, wheel: str, certain: bool, python: Python, verify: str = IMPORT_TORCH) -> Remedy:
+    """Return how to reinstall a CUDA library wheel. certain: whether its CUDA major version is that of the package."""
     note = "" if certain else " (with cu11 in its name for a package built for CUDA 11)"
     return install_packages(
         python=python,
         requirements=("--upgrade", wheel),
         force=True,
         summary=f"If it still fails, reinstall {wheel}{note}: an older copy from another package may hide it. "
-        "pip check names the version that PyTorch needs",
-        verify="import torch; print(torch.__version__, torch.cuda.is_available())",
+        "pip check names the versions that the packages need",
+        verify=verify,
     )

@@ -138,9 +138,9 @@ def _install_with_conda(environment: Environment, python: Python, major: int, re
 def _summary(requirement: Requirement, major: int, machine: Machine) -> str:
     text = f"Install {requirement} as the only CuPy"
     if machine.driver_is_unknown():
-        text += f"; the driver is unknown, nvidia-smi must show CUDA {major} or newer"
+        text += f". The driver is unknown: nvidia-smi must show CUDA {major} or newer"
     if requirement.rest != "[ctk]":
-        text += f"; it needs the CUDA {major} toolkit on this machine, whose libraries this version does not contain"
+        text += f". It needs the CUDA {major} toolkit on this machine, because it does not contain the libraries"
     return text
 
 
@@ -153,7 +153,8 @@ def _no_package(machine: Machine) -> str:
             "does. Use that toolkit with an older CuPy built for it, or a newer GPU"
         )
     if not machine.driver_is_unknown() and not machine.driver_runs(FIRST_TOOLKITS[-1]):
-        return f"No CuPy wheel runs on this driver: update it first, to {minimum_driver(CudaVersion(12, 0))} or newer"
+        needed = minimum_driver(CudaVersion(12, 0))
+        return f"No current CuPy wheel supports this driver: update it first, to {needed} or newer"
     return f"No CuPy wheel compiles for these devices together (compute capability {devices})"
 
 

@@ -104,6 +104,12 @@ def reinstall_torch(*, python: Python, system: System, pytorch: Pytorch | Torch 
             summary="Reinstall PyTorch. Its version is unknown: choose the build on the linked page",
             reference=REFERENCE,
         )
+    if environment.windows and not pytorch.version.local and not pytorch.conda_build:
+        return Remedy(
+            summary=f"Reinstall PyTorch {pytorch.version} in a build with CUDA, with the command on the linked page: "
+            "for Windows, PyPI has the CPU build only",
+            reference=REFERENCE,
+        )
     summary = f"Install PyTorch {pytorch.version} again, with its dependencies"
     if environment.conda_prefix and pytorch.conda_build:
         command = environment.conda("install", ["--force-reinstall", f"pytorch={pytorch.version.public}"])

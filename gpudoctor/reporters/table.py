@@ -1,6 +1,7 @@
 """The report as a person reads it in a terminal: the verdict, what to fix in which order, and the machine."""
 
 from collections.abc import Iterator, Sequence
+from textwrap import shorten
 
 from gpudoctor.model import CheckResult, Evidence, Finding, Outcome, Remedy
 from gpudoctor.model.report import Report
@@ -13,6 +14,7 @@ from gpudoctor.untrusted import LONGEST_FIX, clean
 _EVIDENCE_SHOWN = 8
 _LINES_SHOWN = 4  # of one fact
 _ADVICE_LINES = 4
+_CONSEQUENCE = 140  # characters of a summary below its cause, which already shows the message
 
 
 def render(report: Report, *, screen: Screen) -> str:
@@ -43,7 +45,8 @@ def _findings(findings: Sequence[Finding], screen: Screen) -> Iterator[list[str]
     for problem in words.problems(findings):
         block = list(_finding(problem.finding, screen))
         for finding in problem.consequences:
-            follows = f"also caused by this: {finding.check_id}: {clean(finding.summary)}"
+            summary = shorten(clean(finding.summary), _CONSEQUENCE, placeholder=" ...")
+            follows = f"also caused by this: {finding.check_id}: {summary}"
             block += wrap(follows, screen.columns, "  ", "    ")
         yield block
 

@@ -140,14 +140,14 @@ def test_the_gpu_that_the_report_names_decides() -> None:
     message = Symptom(kind="nvrtc-architecture-device", text="GTX 1080", names={"device": "GTX 1080"})
     runtime = CupyRuntime(import_error="", device_error=error)
     (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, symptoms=(message,)).findings
-    assert "for which CUDA 12.9 was the last" in finding.summary
+    assert "which needs CUDA 12.9 or older" in finding.summary
     assert "cupy-cuda12x" in " ".join(finding.remedies[0].commands)
 
 
 @pytest.mark.parametrize(
     ("names", "which"),
     [
-        pytest.param(("RTX 5080",), " for RTX 5080 (sm_120), for which CUDA 12.8 is the first", id="one"),
+        pytest.param(("RTX 5080",), " for RTX 5080 (sm_120), which needs CUDA 12.8 or newer", id="one"),
         pytest.param(("RTX 5080", "Tesla V100"), "", id="two: which of them is not known"),
         pytest.param((), "", id="none"),
     ],
@@ -165,4 +165,4 @@ def test_the_architecture_that_cupy_asked_for() -> None:
     )
     runtime = CupyRuntime(import_error="", device_error="nvrtc: error: invalid value for --gpu-architecture (-arch)")
     (finding,) = run_check("cupy-arch-unsupported", cupy_runtime=runtime, symptoms=(option,)).findings
-    assert finding.summary.startswith("CuPy cannot compile for the GPU (sm_52), for which CUDA 12.9 was the last")
+    assert finding.summary.startswith("CuPy cannot compile for the GPU (sm_52), which needs CUDA 12.9 or older")

@@ -94,7 +94,7 @@ def test_a_nan_loss_on_a_gtx_16_is_an_error() -> None:
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
         "Results are NaN or infinite on NVIDIA GeForce GTX 1660Ti, a known problem of its fp16 convolutions: "
-        "loss is NaN"
+        '"loss is NaN"'
     )
     assert finding.fixes == WITHOUT_FP16
 

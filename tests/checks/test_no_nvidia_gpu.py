@@ -142,7 +142,7 @@ def test_the_report_says_so() -> None:
 
 def test_another_gpu_is_named_if_a_driver_is_missed() -> None:
     finding = run_check("no-nvidia-gpu", symptoms=(MISSED, OTHER)).findings[0]
-    assert "only Intel UHD Graphics 620" in finding.summary
+    assert 'only GPU in the report is "Intel UHD Graphics 620"' in finding.summary
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_the_kernel_module_finds_one_that_it_cannot_take(kind: str) -> None:
 def test_an_old_driver_next_to_another_gpu_is_no_driver_at_all() -> None:
     old = Symptom(kind="cuda-insufficient-driver", text="driver version is insufficient", code="cuda-35")
     (finding,) = run_check("no-nvidia-gpu", symptoms=(old, RADEON)).findings
-    assert finding.summary.endswith("the report names only AMD")
+    assert finding.summary.endswith('the only GPU in the report is "AMD"')
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_cupy_reads_the_toolkit_from_cuda_path(system: System, variable: str) ->
 
 def test_a_toolkit_for_the_gpu() -> None:
     gpu = KnownGpu(name="NVIDIA L4", capability=ComputeCapability(8, 9), fact="devices[0].name")
-    assert "NVIDIA L4 (sm_89), for which CUDA 11.8 is the first" in made_one(Fix("toolkit-for-gpu", gpu=gpu)).summary
+    assert "NVIDIA L4 (sm_89), which needs CUDA 11.8 or newer" in made_one(Fix("toolkit-for-gpu", gpu=gpu)).summary
 
 
 def test_an_unknown_gpu_before_turing_needs_cuda_12() -> None:
