@@ -88,7 +88,8 @@ def test_it_asks_in_a_terminal(bed: Bed, answer: bytes, status: int) -> None:
         _, error = process.communicate()
     os.close(master)
     assert process.returncode == status, error
-    assert b"torch  2.13.0+cpu -> 2.13.0+cu130" in error
+    assert b"torch  2.13.0+cpu -> 2.13.0+cu130 (" in error
+    assert b"kB to download)" in error
     assert b"Apply this plan?" in error
     assert env.versions()["torch"] == ("2.13.0+cu130" if status == 0 else "2.13.0+cpu")
 
@@ -125,15 +126,15 @@ def test_without_a_gpu_it_is_the_build_for_the_cpu(bed: Bed) -> None:
     assert (done.returncode, "CuPy needs an NVIDIA GPU" in done.stderr) == (2, True)
 
 
-def test_a_lock_file_is_changed_by_its_own_tool(bed: Bed) -> None:
+def test_a_lock_file_of_another_tool_is_left_to_it(bed: Bed) -> None:
     env = bed.environment(*CPU, name=".venv")
-    (bed.folder / "uv.lock").touch()
+    (bed.folder / "pdm.lock").touch()
     before = env.state()
     for arguments in (("--dry-run",), ("--yes",), ("--script",)):
         done = env.gpudoctor("fix", *arguments)
         assert done.returncode == 2
-        assert "uv.lock decides what is in" in done.stderr
-        assert "change the lock instead, with uv add --index pytorch-cu130=https://" in done.stderr
+        assert "pdm.lock decides what is in" in done.stderr
+        assert "change the lock instead, with pdm add torch==2.13.0+cu130" in done.stderr
     assert env.fix("--yes")["status"] == "refused"
     assert env.state() == before
 

@@ -71,7 +71,7 @@ def fix(names: tuple[str, ...], undo: bool, resume: bool, project: bool, **optio
         python = (report.snapshot.python and report.snapshot.python.executable) or ""
         chosen = choose(report, names)
         steps = steps_of(chosen, python)
-        if any(step.kind != "environment" for step in steps) and not run.is_dry:
+        if any(not step.actions for step in steps) and not run.is_dry:
             remember(run.fixer.interpreter, names)
         elif not run.is_dry:
             forget(run.fixer.interpreter)
@@ -170,7 +170,9 @@ class _Run:
         with terminal.progress("Asking the installer what would change ...", sys.stderr):
             plan = self.fixer.plan(steps, report)
         if services is not None:
-            plan = replace(plan, edits=edits_of(plan.resolution, services, Path(self.setting.directory)))
+            edits = edits_of(plan.resolution, services, Path(self.setting.directory))
+            by_tool = plan.resolution is not None and plan.resolution.diff  # it changes that file itself
+            plan = replace(plan, edits=tuple(e for e in edits if not by_tool or e.path.name != "pyproject.toml"))
         found = ids(report, *(step.check for step in plan.steps))
         result = FixResult(plan=plan, status="planned", before=found, after=found)
         if plan.why:

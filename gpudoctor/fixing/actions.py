@@ -26,7 +26,7 @@ class Action:
     """One command. removes: names to uninstall. requirements: what to install.
 
     index: options that name an index. forced: what is already satisfied is installed again. upgrade: also newer ones.
-    alone: without what they need.
+    alone: without what they need. tool: "" for wheels; else the project's tool, which runs `command` as it is.
     """
 
     removes: tuple[str, ...] = ()
@@ -35,6 +35,8 @@ class Action:
     forced: bool = False
     upgrade: bool = False
     alone: bool = False
+    tool: str = ""
+    command: tuple[str, ...] = ()
 
 
 def kind_of(remedy: Remedy, python: str) -> Kind:
@@ -57,7 +59,7 @@ def actions_of(remedy: Remedy, python: str) -> tuple[Action, ...]:
         if action is None:
             return ()
         found.append(action)
-    return tuple(found)
+    return tuple(found) if len({action.tool for action in found}) == 1 else ()
 
 
 def _words(command: str, python: str) -> list[str]:
@@ -75,7 +77,7 @@ def _is_python(word: str, python: str) -> bool:
 
 
 def _only_shows(words: list[str], python: str) -> bool:
-    if words[0] in _VERIFIES:
+    if words[0] in _VERIFIES or (words[:2] in (["uv", "run"], ["poetry", "run"]) and "-c" in words[2:-1]):
         return True
     return _is_python(words[0], python) and (words[1:2] == ["-c"] or words[1:4] == ["-m", "pip", "check"])
 
@@ -87,7 +89,7 @@ def _action(words: list[str], python: str) -> Action | None:
     elif len(words) > 5 and words[:2] == ["uv", "pip"] and words[3] == "--python" and _is_python(words[4], python):
         verb, rest = words[2], words[5:]
     else:
-        return None
+        return _of_project(words)
     if verb == "uninstall":
         names = tuple(word for word in rest if word not in ("-y", "--yes"))
         return Action(removes=names) if names and all(map(_is_name, names)) else None
@@ -117,6 +119,23 @@ def _install(rest: list[str]) -> Action | None:
     if not requirements:
         return None
     return Action(requirements=tuple(requirements), index=tuple(index), forced=forced, upgrade=upgrade, alone=alone)
+
+
+def _of_project(words: list[str]) -> Action | None:
+    """Return what a command of a project's tool does; None if it is another one, or unknown."""
+    tool, command = words[0], tuple(words)
+    if re.fullmatch(r"poetry source add --priority=explicit [\w.-]+ \S+", " ".join(words)) and _is_index(words[-1]):
+        return Action(tool=tool, command=command)
+    if tool not in ("uv", "poetry") or words[1:2] != ["add"]:
+        return None
+    rest = words[2:]
+    if tool == "uv" and rest[:1] == ["--index"]:
+        name, _, address = "".join(rest[1:2]).partition("=")
+        rest = rest[2:] if _is_name(name) and _is_index(address) else []
+    elif tool == "poetry" and rest[:1] == ["--source"]:
+        rest = rest[2:] if _is_name("".join(rest[1:2])) else []
+    fits = bool(rest) and all(map(is_requirement, rest))
+    return Action(tool=tool, command=command, requirements=tuple(rest)) if fits else None
 
 
 def is_requirement(text: str) -> bool:

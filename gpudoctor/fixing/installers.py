@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from packaging.version import Version
 from gpudoctor.fixing.actions import Action
 from gpudoctor.fixing.environment import Inventory
 from gpudoctor.fixing.programs import Failed, Refused, run, run_to_end
+from gpudoctor.fixing.record import Scope
+from gpudoctor.fixing.sizes import size_of_pip, sizes_of_pip, sizes_of_uv
 from gpudoctor.model.record import record
 
 NEVER_DRAGGED = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton", "jax", "jaxlib", "numpy")
@@ -27,12 +30,16 @@ FIRST_PIP_WITH_REPORT = Version("23.0")  # the format of its report is stable fr
 
 @record
 class Pin:
-    """A distribution to install, in exactly this version. index: options that name where it is."""
+    """A distribution to install, in exactly this version. index: options that name where it is.
+
+    size_bytes: of its file; None if unknown.
+    """
 
     name: str
     version: str
     index: tuple[str, ...] = ()
     sha256: str = ""
+    size_bytes: int | None = None
 
     def __str__(self) -> str:
         return f"{self.name}=={self.version}"
@@ -40,20 +47,27 @@ class Pin:
 
 @record
 class Change:
-    """One distribution, before and after; None for not installed."""
+    """One distribution, before and after; None for not installed. size_bytes: to download, None if unknown."""
 
     name: str
     before: str | None
     after: str | None
+    size_bytes: int | None = None
 
 
 @record
 class Resolution:
-    """What all actions do together. removes: installed distributions that are uninstalled first, all at once."""
+    """What all actions do together.
+
+    removes: installed distributions that are uninstalled first, all at once. diff: of the project's file.
+    commands: of the project's tool, which it runs.
+    """
 
     pins: tuple[Pin, ...]
     removes: tuple[str, ...]
     changes: tuple[Change, ...]
+    diff: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
 
     @property
     def versions(self) -> dict[str, str | None]:
@@ -62,7 +76,7 @@ class Resolution:
 
 
 class Installer(ABC):
-    """What pip and uv have in common. environ: the variables that they run under.
+    """What plans a change of an environment, and applies it. environ: the variables that its commands run under.
 
     lock: descriptor that the commands inherit which change the environment, so that it is locked until they have ended.
     """
@@ -73,12 +87,35 @@ class Installer(ABC):
     def __init__(self, inventory: Inventory, environ: Mapping[str, str]) -> None:
         self.inventory, self.environ = inventory, environ
 
+    @abstractmethod
     def resolve(self, actions: Sequence[Action]) -> Resolution:
         """Return what the actions change, without changing anything: one resolution for all of them.
 
         Raises:
             Refused: an index cannot be reached, or the installer finds no versions that go together.
         """
+
+    @abstractmethod
+    def fetch(self, resolution: Resolution, folder: Path) -> None:
+        """Get what is installed later into `folder`. Raises Refused, Failed."""
+
+    @abstractmethod
+    def apply(self, resolution: Resolution, folder: Path) -> None:
+        """Uninstall and install, from `folder` and without a network. Raises Failed."""
+
+    @abstractmethod
+    def broken(self) -> set[str]:
+        """Return what does not fit in the environment, a line each."""
+
+    def whole_scope(self) -> Scope | None:
+        """Return what is recorded, if that is more than what the changed packages contain."""
+        return None
+
+
+class _OfWheels(Installer):
+    """What pip and uv have in common."""
+
+    def resolve(self, actions: Sequence[Action]) -> Resolution:
         asked = {name_of(requirement) for action in actions for requirement in action.requirements}
         removes = _installed(self.inventory, (name for action in actions for name in action.removes))
         pins: dict[str, Pin] = {}
@@ -100,16 +137,8 @@ class Installer(ABC):
     def _dry_run(self, action: Action, forced: set[str], constraints: Sequence[str]) -> list[Pin]:
         """Return what one action installs. Raises Refused, Failed."""
 
-    @abstractmethod
-    def fetch(self, resolution: Resolution, folder: Path) -> None:
-        """Get what is installed later into `folder`. Raises Refused, Failed."""
-
-    @abstractmethod
-    def apply(self, resolution: Resolution, folder: Path) -> None:
-        """Uninstall and install, from `folder` and without a network. Raises Failed."""
-
     def broken(self) -> set[str]:
-        """Return what does not fit in the environment, a line each, as the installer's own check says."""
+        """Return what does not fit, as the installer's own check says."""
         out, error, _ = run_to_end(self._check_command(), self.environ)
         lines = (line.strip() for line in f"{out}\n{error}".splitlines())
         return {line for line in lines if re.search(r" requires |has requirement|not supported on this platform", line)}
@@ -119,7 +148,7 @@ class Installer(ABC):
         """Return the command that names what does not fit."""
 
 
-class Pip(Installer):
+class Pip(_OfWheels):
     """pip of the environment itself. It runs isolated from the working directory."""
 
     name = "pip"
@@ -150,9 +179,10 @@ class Pip(Installer):
             limits, report = os.path.join(folder, "constraints.txt"), os.path.join(folder, "report.json")
             Path(limits).write_text("".join(f"{line}\n" for line in constraints), encoding="utf-8")
             options = ("--dry-run", "--report", report, "--only-binary", ":all:", "--retries", "1", "--no-user")
-            run(self._pip("install", *options, "--constraint", limits, *action.index, *arguments), self.environ)
+            said = run(self._pip("install", *options, "--constraint", limits, *action.index, *arguments), self.environ)
             rows = json.loads(Path(report).read_text(encoding="utf-8"))["install"]
-        return [_pin(row, action.index) for row in rows]
+        sizes = sizes_of_pip(said)
+        return [_pin(row, action.index, sizes) for row in rows]
 
     def fetch(self, resolution: Resolution, folder: Path) -> None:
         for index in dict.fromkeys(pin.index for pin in resolution.pins):
@@ -174,7 +204,7 @@ class Pip(Installer):
         return self._pip("check")
 
 
-class Uv(Installer):
+class Uv(_OfWheels):
     """uv, on the environment that is named. What is fetched goes into its cache, and a copy shows what is in it."""
 
     name = "uv"
@@ -202,9 +232,20 @@ class Uv(Installer):
         try:
             rows = json.loads(out)["changes"]
             installed = [row for row in rows if row["action"] == "installed"]
-            return [Pin(name=row["name"], version=row["version"], index=action.index) for row in installed]
+            pins = [Pin(name=row["name"], version=row["version"], index=action.index) for row in installed]
         except (ValueError, KeyError, TypeError):
             raise Refused("this version of uv does not show its plan as JSON: update uv to 0.9 or newer") from None
+        sizes = self._sizes(pins, action.index)
+        return [replace(pin, size_bytes=sizes.get(pin.name)) for pin in pins]
+
+    def _sizes(self, pins: Sequence[Pin], index: Sequence[str]) -> dict[str, int]:
+        """Return how large the wheels are, by name, as far as an index or a folder says so."""
+        with tempfile.TemporaryDirectory(prefix="gpudoctor-") as folder:
+            names, lock = os.path.join(folder, "pins.in"), os.path.join(folder, "pylock.toml")
+            Path(names).write_text("".join(f"{pin}\n" for pin in pins), encoding="utf-8")
+            options = ("--python", self.inventory.executable, "--no-deps", "--quiet", "--only-binary", ":all:")
+            _, _, status = run_to_end(self._uv("compile", *options, *index, "-o", lock, names), self.environ)
+            return sizes_of_uv(Path(lock).read_text(encoding="utf-8")) if status == 0 else {}
 
     def fetch(self, resolution: Resolution, folder: Path) -> None:
         for index in dict.fromkeys(pin.index for pin in resolution.pins):
@@ -238,11 +279,12 @@ def name_of(requirement: str) -> str:
     return canonicalize_name(Requirement(requirement).name)
 
 
-def _pin(row: Mapping[str, Any], index: tuple[str, ...]) -> Pin:
+def _pin(row: Mapping[str, Any], index: tuple[str, ...], sizes: dict[str, int]) -> Pin:
     metadata, archive = row["metadata"], row["download_info"].get("archive_info", {})
     sha256 = archive.get("hashes", {}).get("sha256", "")
     name = canonicalize_name(metadata["name"])
-    return Pin(name=name, version=metadata["version"], index=index, sha256=sha256)
+    size = size_of_pip(row["download_info"].get("url", ""), sizes)
+    return Pin(name=name, version=metadata["version"], index=index, sha256=sha256, size_bytes=size)
 
 
 def _installed(inventory: Inventory, names: Iterable[str]) -> tuple[str, ...]:
@@ -261,5 +303,6 @@ def _kept(inventory: Inventory, changing: set[str]) -> list[str]:
 
 def _changes(inventory: Inventory, pins: Mapping[str, Pin], removes: Sequence[str]) -> Iterable[Change]:
     for name in dict.fromkeys((*removes, *pins)):
-        after = pins[name].version if name in pins else None
-        yield Change(name=name, before=inventory.version_of(name), after=after)
+        pin = pins.get(name)
+        after, size = (pin.version, pin.size_bytes) if pin is not None else (None, None)
+        yield Change(name=name, before=inventory.version_of(name), after=after, size_bytes=size)

@@ -49,7 +49,7 @@ class Plan:
 
     def changes_of(self, step: Step) -> Iterator[Change]:
         """Yield the changes of a step: those that it names, and of what nobody names those of the last step."""
-        environment = [other for other in self.steps if other.kind == "environment"]
+        environment = [other for other in self.steps if other.actions]
         for change in self.changes:
             owners = [other for other in environment if change.name in _names(other.actions)]
             if step is (owners[:1] or environment[-1:])[0]:
@@ -85,21 +85,25 @@ def _step(finding: Finding, python: str) -> Step:
 def step_of(check: str, remedy: Remedy, python: str) -> Step:
     """Return the step that carries out a remedy."""
     kind = kind_of(remedy, python)
-    return Step(
-        check=check, remedy=remedy, kind=kind, actions=actions_of(remedy, python) if kind == "environment" else ()
-    )
+    return Step(check=check, remedy=remedy, kind=kind, actions=actions_of(remedy, python) if kind != "system" else ())
+
+
+def tool_of(steps: Sequence[Step]) -> str:
+    """Return the project's tool that makes the changes; "" if what installs wheels does."""
+    return steps[0].actions[0].tool if steps and steps[0].actions else ""
 
 
 def make_plan(steps: Sequence[Step], inventory: Inventory, installer: Installer) -> Plan:
     """Return the plan for these steps. A refusal is part of it. Nothing is changed."""
-    until = next((n for n, step in enumerate(steps) if step.kind != "environment"), len(steps))
+    tool = tool_of(steps)
+    until = next((n for n, step in enumerate(steps) if not step.actions or step.actions[0].tool != tool), len(steps))
     now, waiting = tuple(steps[:until]), tuple(steps[until:])
-    later = tuple(step.check for step in waiting[1:] if step.kind == "environment")
+    later = tuple(step.check for step in waiting[1:] if step.actions)
     shown = (*now, *(step for step in waiting if step.check not in later))
     commands = [command for step in steps for command in step.remedy.commands]
     try:
         if any(re.search(_CHANGES_ENVIRONMENT, command) for step in shown for command in step.remedy.commands):
-            refuse_environment(inventory, commands)
+            refuse_environment(inventory, commands, tool if now else "")
         actions = _merged(now)
         resolution = installer.resolve(actions) if actions else None
         if resolution is not None:

@@ -43,16 +43,21 @@ def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "NO_COLOR": "1", "PYTHONUTF8": "1"}
 
 
-def run(command: Sequence[str], environ: Mapping[str, str], kept_open: tuple[int, ...] = ()) -> str:
+def run(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    kept_open: tuple[int, ...] = (),
+    folder: str | None = None,
+) -> str:
     """Run the command in a session of its own, and return what it wrote to standard output.
 
-    kept_open: descriptors that it inherits.
+    kept_open: descriptors that it inherits. folder: that it works in.
 
     Raises:
         Refused: an index cannot be reached, or the disk is full.
         Failed: it did not succeed.
     """
-    out, error, status = run_to_end(command, environ, kept_open)
+    out, error, status = run_to_end(command, environ, kept_open, folder)
     if status == 0:
         return out
     said = mask_secrets(f"{out}\n{error}")
@@ -64,7 +69,10 @@ def run(command: Sequence[str], environ: Mapping[str, str], kept_open: tuple[int
 
 
 def run_to_end(
-    command: Sequence[str], environ: Mapping[str, str], kept_open: tuple[int, ...] = ()
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    kept_open: tuple[int, ...] = (),
+    folder: str | None = None,
 ) -> tuple[str, str, int]:
     """Run the command, and return its standard output, its standard error and its exit status."""
     try:
@@ -78,6 +86,7 @@ def run_to_end(
             errors="replace",
             start_new_session=True,
             pass_fds=kept_open,
+            cwd=folder,
         )
     except OSError as error:
         raise Refused(f"{command[0]} cannot be run: {error.strerror}") from None

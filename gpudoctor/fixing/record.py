@@ -78,7 +78,7 @@ def take(scope: Scope, folder: Path, about: Mapping[str, Any]) -> None:
         entries[name] = _describe(path)
         if entries[name]["kind"] == "file":
             entries[name]["saved"] = str(number)
-            entries[name]["sha256"] = _save(path, saved / str(number))
+            entries[name]["sha256"] = _save(path, saved / str(number), os.sep in name)
     listings = {home: sorted(os.listdir(scope.prefix / home)) for home in scope.folders}
     content = {"schema": SCHEMA, **about, "roots": scope.roots, "folders": scope.folders, "listings": listings}
     _write_synced(temporary / MANIFEST, json.dumps({**content, "entries": entries}))
@@ -109,9 +109,7 @@ def restore(prefix: str, folder: Path) -> list[str]:
     manifest = read_manifest(folder)
     if manifest is None:
         raise GpudoctorError(f"{folder} is not a record of this environment: remove it, and check the environment")
-    scope = Scope(
-        prefix=Path(os.path.realpath(prefix)), roots=tuple(manifest["roots"]), folders=tuple(manifest["folders"])
-    )
+    scope = scope_in(manifest, prefix)
     entries = manifest["entries"]
     for home, names in manifest["listings"].items():
         for name in set(os.listdir(scope.prefix / home)) - {*names}:
@@ -123,6 +121,20 @@ def restore(prefix: str, folder: Path) -> list[str]:
     for name, entry in entries.items():
         _put_back(scope.prefix / name, entry, folder / "files")
     return differences(scope, entries)
+
+
+def scope_in(manifest: Mapping[str, Any], prefix: str) -> Scope:
+    """Return the scope that a record of the environment `prefix` has."""
+    root = Path(os.path.realpath(prefix))
+    base = root.parent if manifest.get("of_project") else root
+    return Scope(prefix=base, roots=tuple(manifest["roots"]), folders=tuple(manifest["folders"]))
+
+
+def unrecorded(scope: Scope, entries: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the files that exist now and are not recorded, without what Python compiles by itself."""
+    for name, path in _walk(scope):
+        if name not in entries and not path.is_dir() and "__pycache__" not in path.parts:
+            yield name
 
 
 def differences(scope: Scope, entries: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -160,9 +172,12 @@ def _describe(path: Path) -> dict[str, Any]:
     return found
 
 
-def _save(path: Path, saved: Path) -> str:
-    """Save a file and return its SHA-256, "" if it is large and therefore linked."""
-    if path.stat().st_size > LARGEST_COPY_BYTES:
+def _save(path: Path, saved: Path, may_link: bool) -> str:
+    """Save a file and return its SHA-256, "" if it is large and therefore linked.
+
+    may_link: not for the project's own files, such as a lock file, which its tool writes in place.
+    """
+    if may_link and path.stat().st_size > LARGEST_COPY_BYTES:
         with suppress(OSError):  # this file system has no hard links
             os.link(path, saved)
             return ""

@@ -25,10 +25,10 @@ MARGIN = 1.1
 """Of the space that a change needs, because folders and journals take some too."""
 
 
-def refuse_environment(inventory: Inventory, commands: Sequence[str] = ()) -> None:
+def refuse_environment(inventory: Inventory, commands: Sequence[str] = (), tool: str = "") -> None:
     """Refuse an environment that something else manages, or that this user must not change.
 
-    commands: of the remedy, if a project's tool runs them.
+    commands: of the remedy. tool: of the project, if it makes the change itself.
 
     Raises:
         Refused: it is one.
@@ -42,7 +42,7 @@ def refuse_environment(inventory: Inventory, commands: Sequence[str] = ()) -> No
         raise Refused(f"{inventory.executable} is the system's own Python: make an environment with {new}")
     _refuse_owner(inventory)
     _refuse_tools(prefix)
-    _refuse_lock(prefix, commands)
+    _refuse_lock(prefix, commands, tool)
 
 
 def refuse_conda(inventory: Inventory) -> None:
@@ -85,11 +85,11 @@ def _refuse_tools(prefix: str) -> None:
         raise Refused(f"{prefix} is an application of pipx: pipx inject --force {name} PACKAGE")
 
 
-def _refuse_lock(prefix: str, commands: Sequence[str]) -> None:
+def _refuse_lock(prefix: str, commands: Sequence[str], tool: str) -> None:
     """Refuse an environment that a lock file next to it decides: the next sync would take the change back."""
     for name, command in LOCKS.items():
         lock = os.path.join(os.path.dirname(prefix), name)
-        if os.path.isfile(lock):
+        if os.path.isfile(lock) and name != f"{tool}.lock":
             own = [line for line in commands if line.startswith(name.partition(".")[0] + " ")]
             raise Refused(
                 f"{lock} decides what is in {prefix}, and the next sync would take the change back: change the lock"

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, EXIT_USAGE
 from gpudoctor.fixing.plan import Plan, Step
 from gpudoctor.fixing.project_files import FileEdit
+from gpudoctor.fixing.sizes import in_words
 from gpudoctor.model.record import record
 
 SCHEMA = "gpudoctor/fix/1"
@@ -49,12 +50,17 @@ def render_json(result: FixResult) -> str:
 
 
 def _step(plan: Plan, step: Step) -> dict[str, Any]:
+    diff = {"diff": plan.resolution.diff} if plan.resolution is not None and plan.resolution.diff else {}
     return {
         "check": step.check,
         "summary": step.remedy.summary,
         "commands": step.remedy.commands,
         "kind": step.kind,
-        "changes": [{"name": c.name, "from": c.before, "to": c.after} for c in plan.changes_of(step)],
+        "changes": [
+            {"name": c.name, "from": c.before, "to": c.after, "download_bytes": c.size_bytes}
+            for c in plan.changes_of(step)
+        ],
+        **diff,
     }
 
 
@@ -67,7 +73,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield the plan for a person."""
     for number, step in enumerate(plan.steps, 1):
         yield f"{number}. {f'{step.check}: ' if step.check else ''}{step.remedy.summary}"
-        if step.kind != "environment":
+        if not step.actions:
             end = ":" if step.remedy.commands else "."
             yield f"   gpudoctor does not run this, because it {_NOT_RUN[step.kind]}{end}"
         yield from (f"     {command}" for command in step.remedy.commands)
@@ -76,7 +82,11 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         for change in changes:
             before, after = change.before or "not installed", change.after or "removed"
             text = f"{before} (reinstalled)" if before == after else f"{before} -> {after}"
-            yield f"       {change.name:{width}}  {text}"
+            size = f" ({in_words(change.size_bytes)} to download)" if change.size_bytes is not None else ""
+            yield f"       {change.name:{width}}  {text}{size}"
+    if plan.resolution is not None and plan.resolution.diff:
+        yield "Change pyproject.toml and the lock file:"
+        yield from (f"     {line}" for line in plan.resolution.diff)
     for edit in plan.edits:
         yield f"Change {edit.path.name}:"
         yield from (f"     {line}" for line in edit.diff)

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from gpudoctor.containers.rebuild.interrupts import Interrupts
 from gpudoctor.errors import GpudoctorError
-from gpudoctor.fixing.environment import read_inventory
-from gpudoctor.fixing.installers import installer_of
-from gpudoctor.fixing.plan import Plan, Step, make_plan
+from gpudoctor.fixing.environment import Inventory, read_inventory
+from gpudoctor.fixing.installers import Installer, installer_of
+from gpudoctor.fixing.plan import Plan, Step, make_plan, tool_of
 from gpudoctor.fixing.programs import Refused
+from gpudoctor.fixing.projects import Project
 from gpudoctor.fixing.result import FixResult, Status
-from gpudoctor.fixing.transaction import Store, apply
+from gpudoctor.fixing.store import Store
+from gpudoctor.fixing.transaction import apply
 from gpudoctor.model import Report, Severity
 from gpudoctor.model.record import record
 
@@ -38,8 +40,14 @@ class Fixer:
         inventory = read_inventory(self.interpreter)
         if not steps:
             return Plan(steps=())
-        installer = installer_of(_tool(report), inventory, self.environ)
+        installer = self._installer(steps, report, inventory)
         return make_plan(steps, inventory, installer)
+
+    def _installer(self, steps: Sequence[Step], report: Report, inventory: Inventory) -> Installer:
+        tool = tool_of(steps)
+        if tool:
+            return Project(tool, inventory, self.environ)
+        return installer_of(_tool(report), inventory, self.environ)
 
     def settle_interrupted(self) -> None:
         """Undo a change that was interrupted. Raises GpudoctorError: something still differs."""
@@ -65,7 +73,7 @@ class Fixer:
         if sys.platform == "win32":
             raise Refused("on Windows gpudoctor changes no environment yet: gpudoctor fix --script prints what to run")
         inventory = read_inventory(self.interpreter)
-        installer = installer_of(_tool(before), inventory, self.environ)
+        installer = self._installer(plan.steps, before, inventory)
         store, interrupts, reports = Store(inventory.prefix), Interrupts(), list[Report]()
         useless = ""
 
@@ -75,7 +83,7 @@ class Fixer:
             new = sorted(_errors(reports[-1]) - {finding.check_id for finding in before.findings})
             if new:
                 return f"the check finds something new: {', '.join(new)}"
-            useless = _what_is_left(plan, reports[-1], "environment")
+            useless = _what_is_left(plan, reports[-1], of_changes=True)
             return useless
 
         with interrupts.listening(), store.locked(self.say) as lock:
@@ -126,14 +134,14 @@ class Fixer:
         return store.prefix
 
 
-def _what_is_left(plan: Plan, after: Report, kind: str = "") -> str:
+def _what_is_left(plan: Plan, after: Report, *, of_changes: bool = False) -> str:
     """Return what is still found, and which of its remedies was not tried; "" if nothing is.
 
-    kind: of the steps that count, and then only what none of them changed is left: the change was useless.
+    of_changes: of the steps that gpudoctor runs, and only if none of them fixed anything: the change was useless.
     """
-    counted = [step for step in plan.steps if kind in ("", step.kind)]
+    counted = [step for step in plan.steps if step.actions or not of_changes]
     still = [step.check for step in counted if step.check in ids(after, step.check)]
-    if not still or (kind and len(still) < len(counted)):
+    if not still or (of_changes and len(still) < len(counted)):
         return ""
     tried = {step.remedy.commands for step in plan.steps}
     others = (r for f in after.findings if f.check_id in still for r in f.remedies if r.commands not in tried)

@@ -26,11 +26,13 @@ def script(plan: Plan, *, windows: bool) -> str:
 def _lines(plan: Plan, windows: bool) -> Iterator[str]:
     for number, step in enumerate(plan.steps, 1):
         yield ""
+        if step.actions and step.actions[0].tool:
+            yield "# Run this script in the folder of the project."
         yield f"# {number}. {_comment(f'{step.check}: {step.remedy.summary}')}"
         for change in plan.changes_of(step) if plan.resolution is not None else ():
             yield f"#    {change.name}: {change.before or 'not installed'} -> {change.after or 'removed'}"
         for command in step.remedy.commands:
-            if step.kind == "environment":
+            if step.actions:
                 yield command
                 if windows:
                     yield _STOP

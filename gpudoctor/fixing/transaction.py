@@ -1,8 +1,4 @@
-"""A fix is a transaction: one at a time in an environment, with a record by which it is undone, whatever ends it.
-
-Folders below `.gpudoctor` in the environment: `pending` is the record of a change that has begun, `record` the one of
-the last change that succeeded, for `--undo`. A `pending` that is found at the start is an interrupted change.
-"""
+"""A fix is a transaction: recorded before it begins, verified after it, and undone whatever ends it."""
 
 import base64
 import csv
@@ -12,112 +8,17 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from configparser import ConfigParser, ParsingError
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 from packaging.utils import canonicalize_name
 
-from gpudoctor.errors import GpudoctorError
-from gpudoctor.files import created_without
 from gpudoctor.fixing.environment import Inventory, read_inventory
 from gpudoctor.fixing.installers import Installer, Resolution
 from gpudoctor.fixing.programs import Failed, Refused
-from gpudoctor.fixing.record import LARGEST_COPY_BYTES, digest_of, read_manifest, restore, scope_of, take
-from gpudoctor.fixing.refusals import is_own_folder, refuse_if_full, refuse_if_used, refuse_unrecordable
-
-FOLDER = ".gpudoctor"
-WAIT_SECONDS = 60.0
-_POLL_SECONDS = 0.2
-
-Say = Callable[[str], None]
-
-
-class Store:
-    """The folder in an environment that has the records of its changes."""
-
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        self.path = Path(prefix, FOLDER)
-        self.pending, self.record, self._old = (self.path / name for name in ("pending", "record", "record.old"))
-        self.fetched = self.path / "fetched"
-
-    @contextmanager
-    def locked(self, say: Say) -> Iterator[int]:
-        """Give the descriptor of the lock, which the commands that change the environment inherit.
-
-        Raises:
-            Refused: the folder is not this user's, or another fix does not end.
-        """
-        with created_without(0o077), suppress(FileExistsError):
-            self.path.mkdir()
-        if not is_own_folder(self.path):
-            raise Refused(f"{self.path} is not a folder of yours: remove it")
-        began, said = time.monotonic(), False
-        while (lock := _lock(self.path / "lock")) is None:
-            if time.monotonic() > began + WAIT_SECONDS:
-                raise Refused(f"another gpudoctor fix is changing {self.prefix}: wait until it has ended")
-            if not said:
-                say(f"Another gpudoctor fix is changing {self.prefix}: waiting for it to end")
-            said = True
-            time.sleep(_POLL_SECONDS)
-        with lock:
-            self._tidy()
-            yield lock.fileno()
-
-    def is_interrupted(self) -> bool:
-        """Return whether a change has begun and not ended. Without the lock it may still be running."""
-        return is_own_folder(self.path) and self.pending.exists()
-
-    def settle(self) -> list[str]:
-        """Undo a change that has begun, and return what still differs after that."""
-        if not self.pending.exists():
-            return []
-        left = restore(self.prefix, self.pending)
-        if not left:
-            shutil.rmtree(self.pending)
-        return left
-
-    def commit(self) -> None:
-        """Keep the record of the change that succeeded in place of the one before."""
-        if self.record.exists():
-            self.record.rename(self._old)
-        self.pending.rename(self.record)
-        self._tidy()
-
-    def _tidy(self) -> None:
-        """Remove what is left of a step that was interrupted."""
-        if self._old.exists() and not self.record.exists():
-            self._old.rename(self.record)
-        for path in (self._old, self.fetched, self.pending.with_name("pending.tmp")):
-            shutil.rmtree(path, ignore_errors=True)
-
-    def undo(self) -> list[str]:
-        """Restore the environment as it was before the last change, and return what still differs.
-
-        Raises:
-            Refused: there is no record, or the environment has been changed since.
-        """
-        manifest = read_manifest(self.record)
-        if manifest is None:
-            raise Refused(f"no fix of {self.prefix} is recorded: there is nothing to undo")
-        inventory = read_inventory(manifest["executable"])
-        for name, version in manifest["after"].items():
-            now = inventory.version_of(name)
-            if now != version:
-                raise Refused(
-                    f"{name} was changed after the fix (from {version or 'not installed'} to {now or 'not installed'}):"
-                    " to restore only a part would mix versions"
-                )
-        known = {*manifest["before"], *manifest["after"]}
-        roots = {*manifest["roots"]}
-        for item in inventory.distributions:
-            tops = {*scope_of(self.prefix, inventory.folders, _paths(item.folder, item.files or ())).roots}
-            shared = {top for top in roots & tops if not top.endswith("__pycache__")}
-            if item.own and item.name not in known and shared:
-                raise Refused(f"{item.name} was installed after the fix, into {min(shared)}: uninstall it first")
-        self.record.rename(self.pending)
-        return self.settle()
+from gpudoctor.fixing.record import LARGEST_COPY_BYTES, digest_of, scope_of, take
+from gpudoctor.fixing.refusals import refuse_if_full, refuse_if_used, refuse_unrecordable
+from gpudoctor.fixing.store import Say, Store, paths_of
 
 
 def apply(
@@ -143,12 +44,15 @@ def apply(
             new = [*_paths_of_fetched(store.fetched, inventory, resolution)]
         except Failed as error:
             raise Refused(f"{error}. Nothing was changed") from None
-        old = [path for item in inventory.own(names) for path in _paths(item.folder, (*(item.files or ()), item.info))]
-        scope = scope_of(store.prefix, inventory.folders, [*old, *(path for path, _ in new)])
-        refuse_if_used(inventory, (str(path) for path in scope.paths(scope.roots)))
+        old = [
+            path for item in inventory.own(names) for path in paths_of(item.folder, (*(item.files or ()), item.info))
+        ]
+        touched = scope_of(store.prefix, inventory.folders, [*old, *(path for path, _ in new)])
+        refuse_if_used(inventory, (str(path) for path in touched.paths(touched.roots)))
+        scope = installer.whole_scope() or touched
         refuse_if_full(store.prefix, sum(size for _, size in new) + _small_bytes(scope.paths(scope.roots)))
         say("Recording the environment")
-        take(scope, store.pending, _about(inventory, resolution))
+        take(scope, store.pending, {**_about(inventory, resolution), "of_project": scope is not touched})
         why = _change(installer, resolution, store, is_worse, say)
         if why:
             return why, store.settle()
@@ -276,29 +180,7 @@ def _installed_as(name: str, inventory: Inventory) -> Iterator[str]:
         yield os.path.join(inventory.scripts, rest)
 
 
-def _paths(folder: str, files: Iterable[str]) -> Iterator[str]:
-    yield from (os.path.join(folder, file) for file in files)
-
-
 def _small_bytes(roots: Iterable[Path]) -> int:
     """Return how much the copies of a record take, at most."""
     files = (Path(folder, name) for root in roots for folder, _, names in os.walk(root) for name in names)
     return sum(min(file.lstat().st_size, LARGEST_COPY_BYTES) for file in files)
-
-
-def _lock(path: Path) -> IO[str] | None:
-    """Return the lock, which lasts until it is closed; None if another process has it."""
-    try:
-        descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    except OSError as error:
-        raise GpudoctorError(f"cannot write {path}: {error.strerror}") from None
-    lock = os.fdopen(descriptor, "w")
-    with suppress(ImportError):  # Windows has no such lock
-        import fcntl
-
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            return None
-    return lock

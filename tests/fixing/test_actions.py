@@ -104,6 +104,47 @@ def test_every_remedy_of_an_installer_is_understood_unless_it_compiles() -> None
     assert unknown == set()
 
 
+URL = "https://download.pytorch.org/whl/cu130"
+
+
+@pytest.mark.parametrize(
+    ("commands", "requirements"),
+    [
+        pytest.param((f"uv add --index pytorch-cu130={URL} torch==2.13.0+cu130",), ("torch==2.13.0+cu130",), id="uv"),
+        pytest.param(("uv add 'numpy>=2'", "uv run --no-sync python -c 'import numpy'"), ("numpy>=2",), id="shows"),
+        pytest.param(
+            (f"poetry source add --priority=explicit p {URL}", "poetry add --source p torch==2.13.0+cu130"),
+            ("torch==2.13.0+cu130",),
+            id="poetry",
+        ),
+    ],
+)
+def test_commands_of_a_project(commands: tuple[str, ...], requirements: tuple[str, ...]) -> None:
+    actions = actions_of(remedy(*commands), PYTHON)
+    assert actions[-1].requirements == requirements
+    assert {action.tool for action in actions} == {commands[0].split()[0]}
+    assert kind_of(remedy(*commands), PYTHON) == "project"
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        pytest.param(("uv add --index x=https://example.com/simple torch",), id="an unknown index"),
+        pytest.param(("uv add --editable ./x",), id="an option"),
+        pytest.param(("uv add ./x.whl",), id="a file"),
+        pytest.param(("uv add",), id="nothing"),
+        pytest.param(("uv add numpy", f"{PYTHON} -m pip install torch"), id="pip too"),
+        pytest.param(("uv add numpy", "poetry add numpy"), id="two tools"),
+        pytest.param(("poetry source add --priority=primary p " + URL,), id="another priority"),
+        pytest.param(("poetry add --source",), id="no source"),
+        pytest.param(("pixi add --pypi torch",), id="pixi"),
+        pytest.param(("poetry install",), id="the whole project"),
+    ],
+)
+def test_commands_of_a_project_that_are_left_to_a_person(commands: tuple[str, ...]) -> None:
+    assert actions_of(remedy(*commands), PYTHON) == ()
+
+
 def test_what_needs_more_than_commands() -> None:
     install = f"{PYTHON} -m pip install torch"
     assert kind_of(remedy(install, needs=("reboot",)), PYTHON) == "system"

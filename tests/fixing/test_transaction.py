@@ -16,7 +16,8 @@ import pytest
 from gpudoctor.fixing.environment import read_inventory
 from gpudoctor.fixing.installers import Change, Installer, Pin, Pip, Resolution
 from gpudoctor.fixing.programs import Failed, Refused, environment_of
-from gpudoctor.fixing.transaction import Store, apply
+from gpudoctor.fixing.store import Store
+from gpudoctor.fixing.transaction import apply
 from tests.benchmarks.fix_interruptions import kill_often
 from tests.fixing.beds import UV, Bed, Env
 
@@ -167,7 +168,7 @@ def test_a_folder_of_records_that_is_a_link_is_refused(env: Env, tmp_path: Path)
 
 
 def test_one_at_a_time(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpudoctor.fixing.transaction.WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("gpudoctor.fixing.store.WAIT_SECONDS", 0.0)
     store = Store(str(env.path))
     with store.locked(print), pytest.raises(Refused, match="another gpudoctor fix is changing"), store.locked(print):
         pass
@@ -185,7 +186,7 @@ def test_a_plan_for_other_versions_is_refused_and_the_undo_of_the_fix_before_sta
 
 
 def test_waiting_is_said_once(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpudoctor.fixing.transaction.WAIT_SECONDS", 0.5)
+    monkeypatch.setattr("gpudoctor.fixing.store.WAIT_SECONDS", 0.5)
     store, said = Store(str(env.path)), list[str]()
     with store.locked(print), pytest.raises(Refused), store.locked(said.append):
         pass
