@@ -27,7 +27,7 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
     Why: a copy from pageable memory blocks the program, and the GPU waits for it. Pinned memory is copied in the
     background, twice as fast. Each small copy costs a driver call. Data that fits on the GPU needs to be copied only
     once.
-    Exception: copies below a tenth of each step pass, measured or estimated from their bytes and number.
+    Exception: copies below a tenth of each step pass.
     Reference: https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
     """
     steps = counted_steps(run)
@@ -35,8 +35,8 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
     if steps.pageable_bytes:
         estimated_ms += steps.copies * MS_PER_COPY
     estimate = min(estimated_ms / steps.step_ms, 0.9)
-    share = max(steps.copies_share, estimate if steps.is_stand_in else 0.0)
-    if share < LEAST_SHARE and not (steps.is_stand_in and _is_wasteful(steps)):
+    is_measured = steps.copies_share >= LEAST_SHARE
+    if not is_measured and not (steps.is_stand_in and (estimate >= LEAST_SHARE or _is_wasteful(steps))):
         return
     kinds = []
     if steps.copies >= MANY_COPIES:
@@ -48,17 +48,17 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
         kinds.append(f"the same {size_text(again)} again and again")
     place = f" at {steps.copies_place}" if steps.copies_place else ""
     size = size_text(steps.copy_bytes)
-    word = "estimated " if share != steps.copies_share else ""
-    summary = (
-        f"Each step sends {size} to the GPU{place}, {', '.join(kinds) or 'blocking'}: {word}{share:.0%} of its time"
-    )
+    summary = f"Each step sends {size} to the GPU{place}, {', '.join(kinds) or 'blocking'}"
+    if is_measured:
+        summary += f": {steps.copies_share:.0%} of its time"
     facts = ("run.steps.copies_share", "run.steps.copies", "run.steps.copy_bytes", "run.steps.pageable_bytes")
     fixes = (
         Fix("keep-data-on-gpu", size=_fits(again, run)) if _fits(again, run) else None,
         Fix("copy-in-one-piece") if steps.copies >= MANY_COPIES else None,
         Fix("pin-and-overlap-copies"),
     )
-    details = measured(share, steps.copies_place, saved=share)
+    share = steps.copies_share
+    details = measured(share, steps.copies_place, saved=share if is_measured else None)
     yield Finding.warning("copies to the GPU", summary, facts, *fixes, details=details)
 
 

@@ -23,6 +23,9 @@ def findings_of(run: Run) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     return tuple(_with_speedups(unused or found)), crashed
 
 
+SMALL_GAIN = 0.05
+"""A smaller saving is not named. It counts as little as one that nothing measured."""
+
 UNUSED = "gpu-never-used"
 """What else is found in a program that leaves the GPU alone is about the CPU."""
 
@@ -30,7 +33,7 @@ UNUSED = "gpu-never-used"
 def _with_speedups(found: Iterable[Finding]) -> Iterable[Finding]:
     """Yield the findings with the speedup of each. What one saves, none after it saves again."""
     left = MOST_SAVED
-    for finding in sorted(found, key=lambda finding: (-(finding.details["saved"] or 0.0), -finding.severity)):
+    for finding in sorted(found, key=_importance):
         saved, share = finding.details["saved"], finding.details["share"]
         saved = None if saved is None else min(saved, left)
         left -= saved or 0.0
@@ -40,3 +43,9 @@ def _with_speedups(found: Iterable[Finding]) -> Iterable[Finding]:
             "place": finding.details["place"],
         }
         yield replace(finding, details=details)
+
+
+def _importance(finding: Finding) -> tuple[float, int, float]:
+    """Return what sorts the largest measured gain first, then the more severe, then the larger share of the time."""
+    saved = finding.details["saved"] or 0.0
+    return -(saved if saved >= SMALL_GAIN else 0.0), -finding.severity, -(finding.details["share"] or 0.0)

@@ -66,7 +66,7 @@ class Steps:
     tf32: Annotated[bool | None, Fact("float32 products use TF32")] = None
     graphs: Annotated[int, Fact("compiled by torch.compile after the first two steps")] = 0
     is_compiled: Annotated[bool, Fact("torch.compile was used")] = False
-    compile_seconds: Annotated[float, Fact("spent in torch.compile, the first steps included")] = 0.0
+    compile_seconds: Annotated[float, Fact("spent in torch.compile after the first five steps")] = 0.0
     sent_to_gpu: Annotated[bool, Fact("a tensor was sent to a GPU")] = False
     is_stand_in: Annotated[bool, Fact("the GPU is a stand-in that computes on the CPU: copies take no time")] = False
     series_ms: Annotated[tuple[float, ...], Fact("durations of steps, evenly thinned")] = ()

@@ -5,16 +5,23 @@ import os
 import shutil
 import sys
 import tempfile
+import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from gpudoctor.model import Loader, Steps, TorchMemory
 
+fcntl: types.ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 HOOK = Path(__file__).parent / "hook"
-NAME_FROM = 0.8
-"""Share of the events of a kind from which on one line is named for all of them."""
+PREFIX, LOCK = "gpudoctor-run-", "lock"
 
 _ENTRY = """# Written by gpudoctor run: it lets the user's own sitecustomize run, then looks on from inside.
 import os, sys
@@ -44,7 +51,9 @@ class Inside:
     """The inside view of a program: give it `variables`, then `read` when it has ended, and `remove` the folder."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="gpudoctor-run-"))
+        remove_abandoned(Path(tempfile.gettempdir()))
+        self._folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._lock = _locked(self._folder)
         (self._folder / "seen").mkdir()
         (self._folder / "path").mkdir()
         folders = {"folder": str(self._folder / "seen"), "hook": str(HOOK), "init": str(HOOK / "__init__.py")}
@@ -54,12 +63,44 @@ class Inside:
 
     def read(self) -> list[dict[str, Any]]:
         """Return what each process left, the one that trained for the longest time first."""
-        found = [json.loads(path.read_text(encoding="utf-8")) for path in (self._folder / "seen").glob("*.json")]
+        found = []
+        for path in (self._folder / "seen").glob("*.json"):
+            with suppress(OSError, ValueError):  # removed by somebody, or a full disk
+                found.append(json.loads(path.read_text(encoding="utf-8")))
         return sorted(found, key=lambda seen: (-seen["step_ns"], seen["ranks"].get("RANK", 0), seen["pid"]))
 
     def remove(self) -> None:
         """Remove the folder. A process that goes on without us writes nothing from then on."""
         shutil.rmtree(self._folder, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _locked(folder: Path) -> int | None:
+    """Lock the folder while this process lives; return the file descriptor, or None on a system without locks."""
+    if fcntl is None:
+        return None
+    lock = os.open(folder / "lock.new", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (folder / "lock.new").rename(folder / LOCK)  # nobody sees it unlocked
+    return lock
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove the folders of runs that were killed: ours by owner, and no longer locked. Their programs go on unseen."""
+    if fcntl is None:
+        return
+    for folder in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def why_missing(processes: list[dict[str, Any]]) -> str:
@@ -114,7 +155,7 @@ def steps_of(seen: dict[str, Any]) -> Steps | None:
         tf32=seen.get("tf32"),
         graphs=max((compiled.get("graphs") or 0) - (compiled.get("graphs_at_begin") or 0), 0),
         is_compiled=bool(compiled.get("graphs")),
-        compile_seconds=compiled.get("seconds", 0.0),
+        compile_seconds=max(compiled.get("seconds", 0.0) - compiled.get("seconds_at_begin", 0.0), 0.0),
         sent_to_gpu=seen.get("sent_to_gpu", False),
         is_stand_in=seen["stand_in"],
         series_ms=tuple(entry[1] for entry in seen["series"]),

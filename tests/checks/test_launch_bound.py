@@ -26,8 +26,8 @@ def test_outcome(run: Run, expected: Outcome) -> None:
     assert outcome(CHECK, run) is expected
 
 
-def test_half_of_it_can_be_saved() -> None:
+def test_nothing_measures_what_can_be_saved() -> None:
     found = finding(CHECK, steps(operations=400, small_operations=400))
-    assert "about 1000 kernels, most of them small" in found.summary
-    assert (found.details["share"], found.details["saved"]) == (pytest.approx(0.8), pytest.approx(0.4))
+    assert "400 operations, 400 of them small" in found.summary
+    assert (found.details["share"], found.details["saved"]) == (pytest.approx(0.8), None)
     assert "torch.compile" in found.remedies[0].commands[0]

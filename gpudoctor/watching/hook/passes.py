@@ -8,6 +8,7 @@ from typing import Any
 
 from .graph import GRAPH_STEPS, operations_of, parameters_of
 from .patching import Patching
+from .recorder import WARM_UP_STEPS
 from .torch_facts import TorchFacts, compiled
 
 
@@ -78,6 +79,8 @@ def _watch_optimizers(patching: Patching, facts: TorchFacts) -> None:
             recorder.facts["parameters"] = parameters_of(optimizer)
             recorder.is_inside = False
             facts.graphs_at_begin = compiled().get("graphs")
+        elif recorder.steps == WARM_UP_STEPS:
+            facts.seconds_at_begin = compiled().get("seconds", 0.0)
 
     patching.register(register_optimizer_step_pre_hook, before)
     patching.register(register_optimizer_step_post_hook, after)

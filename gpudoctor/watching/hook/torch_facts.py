@@ -18,17 +18,18 @@ _MEMORY = {
 class TorchFacts:
     """Call it whenever the file of the process is written.
 
-    graphs_at_begin: compiled before the second step.
+    graphs_at_begin: compiled before the second step. seconds_at_begin: of compiling, before the first counted step.
     """
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._training: dict[int, dict[str, Any]] = {}
         self.graphs_at_begin: int | None = None
+        self.seconds_at_begin = 0.0
 
     def __call__(self, *, in_step: bool) -> dict[str, Any]:
         """Return the facts. in_step: the program trains, and has not ended."""
-        found: dict[str, Any] = {"compiled": {**compiled(), "graphs_at_begin": self.graphs_at_begin}}
+        found: dict[str, Any] = {"compiled": {**compiled(), **self._at_begin()}}
         with suppress(Exception):
             found["tf32"] = bool(self._torch.backends.cuda.matmul.allow_tf32)
         cuda = self._torch.cuda
@@ -36,6 +37,9 @@ class TorchFacts:
             if cuda.is_initialized():
                 found["gpus"] = [self._gpu(index, in_step) for index in range(cuda.device_count())]
         return found
+
+    def _at_begin(self) -> dict[str, Any]:
+        return {"graphs_at_begin": self.graphs_at_begin, "seconds_at_begin": self.seconds_at_begin}
 
     def _gpu(self, index: int, in_step: bool) -> dict[str, Any]:
         cuda = self._torch.cuda
