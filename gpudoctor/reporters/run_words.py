@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import mean, median
 
-from gpudoctor.model import FEWEST_STEPS, Finding, Steps
+from gpudoctor.model import FEWEST_STEPS, Finding, Steps, size_text
 from gpudoctor.privacy import mask_secrets
 from gpudoctor.reporters.quantities import duration, gibibytes, significant
 from gpudoctor.untrusted import clean
@@ -150,6 +150,9 @@ def machine_parts(watch: Watch) -> Iterator[str]:
     threads = [sample.threads for sample in watch.samples if sample.threads is not None]
     if processes and threads:
         yield f"up to {max(processes)} processes with {max(threads)} threads"
+    disk = [sample.disk_bytes for sample in watch.samples if sample.disk_bytes]
+    if disk:
+        yield f"disk: {size_text(disk[-1][0])} read, {size_text(disk[-1][1])} written"
     shm = [sample.shm_free_bytes for sample in watch.samples if sample.shm_free_bytes is not None]
     if shm:
         yield f"at least {gibibytes(min(shm))} GiB free in /dev/shm"

@@ -4,6 +4,8 @@ import os
 import time
 from typing import Any
 
+from gpudoctor.watching.disk_use import DiskUse
+
 STAT_BYTES = 4096
 CGROUPS = "/sys/fs/cgroup"
 SHARED_MEMORY = "/dev/shm"  # noqa: S108
@@ -21,6 +23,8 @@ class CpuUse:
         self._pid = pid
         self._before: tuple[float, float] | None = None
         self._family: list[tuple[str, int, float, int, int]] = []
+        self._pids: list[int] = []
+        self._disk = DiskUse()
         self._cgroup = cgroup_folder(pid)
 
     def look(self) -> bool:
@@ -28,12 +32,13 @@ class CpuUse:
         processes = _processes()
         if self._pid is None or self._pid not in processes:
             self.cores = self._before = None
-            self._family = []
+            self._family, self._pids = [], []
             return True
         if processes[self._pid][0] in "Tt":
             self._before = None
             return False
-        self._family = _family(self._pid, processes)
+        self._pids = _family(self._pid, processes)
+        self._family = [processes[pid] for pid in self._pids]
         now, used = time.monotonic(), sum(process[2] for process in self._family)
         before, self._before = self._before, (now, used)
         self.cores = None if before is None else max(used - before[1], 0.0) / (now - before[0])
@@ -46,6 +51,7 @@ class CpuUse:
             found["memory_bytes"] = sum(process[4] for process in self._family)
             found["processes"] = len(self._family)
             found["threads"] = sum(process[3] for process in self._family)
+            found["disk_bytes"] = self._disk.look(self._pids)
         try:
             shm = os.statvfs(SHARED_MEMORY)
             found["shm_free_bytes"] = shm.f_bavail * shm.f_frsize
@@ -80,16 +86,14 @@ def _process(pid: int, ticks: int, page: int) -> tuple[str, int, float, int, int
         return None
 
 
-def _family(
-    root: int, processes: dict[int, tuple[str, int, float, int, int]]
-) -> list[tuple[str, int, float, int, int]]:
+def _family(root: int, processes: dict[int, tuple[str, int, float, int, int]]) -> list[int]:
     children: dict[int, list[int]] = {}
     for pid, process in processes.items():
         children.setdefault(process[1], []).append(pid)
     todo, found = [root], []
     while todo:
         pid = todo.pop()
-        found.append(processes[pid])
+        found.append(pid)
         todo += children.get(pid, ())
     return found
 

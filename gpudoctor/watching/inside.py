@@ -184,9 +184,11 @@ def _place(seen: dict[str, Any], kind: str) -> tuple[str, str]:
 
 
 def _shown(seen: dict[str, Any], file: str, line: int) -> str:
-    """Return "train.py:42": the file as the user knows it, from the folder that the program runs in."""
+    """Return "train.py:42", the file as the user knows it, from the folder that the program runs in; or the cell."""
     if not file:
         return ""
+    if file in seen.get("cells", ()):
+        return f"cell {seen['cells'][file]}, line {line}"
     inside = os.path.relpath(file, seen["folder"]) if os.path.isabs(file) else file
     return f"{file if inside.startswith(os.pardir) else inside}:{line}"
 

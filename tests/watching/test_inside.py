@@ -171,6 +171,63 @@ def test_each_rank_is_attributed(tmp_path: Path) -> None:
     assert sorted(process["RANK"] for process in report["processes"]) == [0, 1]
 
 
+TORCHRUN = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+def main():
+    torch.distributed.init_process_group("gloo")
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (inputs,) in DataLoader(TensorDataset(torch.ones(160, 8)), batch_size=2, num_workers=1):
+        optimizer.zero_grad()
+        model(inputs).sum().backward()
+        optimizer.step()
+    torch.distributed.destroy_process_group()
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_ranks_of_torchrun_with_workers(tmp_path: Path) -> None:
+    (tmp_path / "ranks.py").write_text(TORCHRUN)
+    launch = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "ranks.py")
+    done, report = watched(tmp_path, {}, *launch)
+    assert done.returncode == 0, done.stderr
+    assert sorted((each["RANK"], each["steps"]) for each in report["processes"]) == [(0, 79), (1, 79)]
+    assert {each["program"] for each in report["processes"]} == {"ranks.py"}
+
+
+CELL = """import time, torch
+from torch.utils.data import DataLoader
+class Slow(torch.utils.data.Dataset):
+    def __len__(self): return 60
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        return torch.ones(4)
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for inputs in DataLoader(Slow()):
+    model(inputs).sum().backward()
+    optimizer.step()
+"""
+KERNEL = """
+import sys, types
+class Compiler:
+    _filename_map = {"/kernel/123.py": 3}
+class Shell:
+    compile = Compiler
+sys.modules["IPython"] = types.ModuleType("IPython")
+sys.modules["IPython"].get_ipython = lambda: Shell
+exec(compile(sys.argv[1], "/kernel/123.py", "exec"), {"__name__": "__main__"})
+"""
+
+
+def test_a_place_in_a_notebook_is_a_cell(tmp_path: Path) -> None:
+    done, report = watched(tmp_path, {}, "-c", KERNEL, CELL)
+    assert done.returncode == 0, done.stderr
+    assert [(each["check"], each["place"]) for each in report["findings"]] == [("input-bound", "cell 3, line 10")]
+
+
 FORKED = """
 import multiprocessing, torch
 def train():

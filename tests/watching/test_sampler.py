@@ -184,6 +184,7 @@ def answers_of(gate: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> list
     monkeypatch.setattr(cpu_use, "cgroup_folder", lambda pid: "")
     monkeypatch.setattr(cpu_use, "SHARED_MEMORY", "/nowhere")
     monkeypatch.setattr(sampler, "allowed_cpus", lambda pid: 4.0)
+    monkeypatch.setattr("gpudoctor.watching.disk_use._io", {77: (5, 2**20)}.get)
     with suppress(Ended):
         sampler.main()
     return answers
@@ -209,7 +210,9 @@ def test_all_events_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) 
         DeviceSample(nvml_index=2, memory_used_bytes=80),
     )
     samples = [
-        Sample(at_seconds=at, cpu_cores=cores, devices=seen, memory_bytes=150, processes=2, threads=3)
+        Sample(
+            at_seconds=at, cpu_cores=cores, devices=seen, memory_bytes=150, processes=2, threads=3, disk_bytes=(0, 0)
+        )
         for at, cores in ((0.5, None), (1.5, None), (2.0, 2.5))
     ]
     expected = [to_json(Watch(devices=devices, allowed_cpus=4.0)), *map(to_json, samples)]

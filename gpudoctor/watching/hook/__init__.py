@@ -83,5 +83,6 @@ class _AfterTorch:
             from .patches import install
 
             patchings.append(install(torch, self._recorder))
+            self._recorder.write()  # a program that is killed early has imported torch all the same
         except Exception as error:
             self._recorder.problem = f"{type(error).__name__}: {error}"

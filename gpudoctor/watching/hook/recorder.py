@@ -10,6 +10,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from .places import cells_of
+
 WARM_UP_STEPS = 5
 """Left out: they find algorithms, compile, and start workers."""
 
@@ -196,6 +198,7 @@ class Recorder:
             "parts": self.parts,
             "counts": self.counts,
             "places": [[*place, *numbers] for place, numbers in self.places.items()],
+            "cells": cells_of({place[1] for place in self.places}),
             "shapes": len(self.shapes),
             "series": self.series,
             "stand_in": self.stand_in,
