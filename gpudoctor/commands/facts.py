@@ -9,7 +9,7 @@ import click
 
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import FORMATS, environment_options, local_host, refuse_probing, write
-from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY
+from gpudoctor.errors import EXIT_FINDINGS, EXIT_HEALTHY, UsageError
 from gpudoctor.probes.host import setting
 from gpudoctor.reporters import terminal
 from gpudoctor.untrusted import clean
@@ -62,10 +62,15 @@ def diff(before: str, after: str, format_name: str, output: str | None) -> NoRet
         write(run_comparison.render_json(gain) if is_json else run_comparison.render_table(gain, width), output)
         sys.exit(EXIT_FINDINGS if gain.differs else EXIT_HEALTHY)
     from gpudoctor.engine.checkup import check_files
+    from gpudoctor.readers.report import unread_texts
     from gpudoctor.reporters import comparison
     from gpudoctor.snapshots.comparison import compare
 
-    difference = compare(check_files([before]), check_files([after]))
+    reports = [check_files([file]) for file in (before, after)]
+    unread = [name for report in reports for name in unread_texts(report.snapshot)]
+    if unread:
+        raise UsageError(f"{clean(unread[0])}: not recognised as a GPU report")
+    difference = compare(*reports)
     if format_name == "json":
         text = comparison.render_json(difference)
     else:

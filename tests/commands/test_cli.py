@@ -341,6 +341,13 @@ def test_two_reports_differ(tmp_path: Path) -> None:
     assert "driver-too-old" in [finding["check"] for finding in document["gone"]]
 
 
+def test_a_file_without_facts_cannot_be_compared(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(OLD_DRIVER)
+    (tmp_path / "b.txt").write_text("{")
+    done = gpudoctor("diff", "a.txt", "b.txt", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "gpudoctor: b.txt: not recognised as a GPU report\n")
+
+
 def test_a_file_that_cannot_be_compared_is_one_line(tmp_path: Path) -> None:
     done = gpudoctor("diff", "a.json", "b.json", folder=tmp_path)
     assert (done.returncode, done.stderr) == (2, "gpudoctor: a.json: No such file or directory\n")
