@@ -89,7 +89,8 @@ def _first(known: Known, reference: int) -> list[int]:
     if known.limits.drifts and not known.limits.effective_batch:  # rates jump between powers of two too
         allowed.update(rates)
     least = max(known.limits.smallest_batch or 1, known.times.sizes[0])
-    near = [size for size in (reference * 2, reference // 2) if size in allowed and size >= least]
+    around = (reference * 2, reference // 2, _power(reference * 2), _power(max(reference - 1, 1)))
+    near = [size for size in around if size in allowed and size >= least]
     close = [size for size in rates if size in allowed and rates[size] >= max(rates.values()) * (1 - CLOSE)]
     fastest = sorted(close, key=rates.__getitem__, reverse=True)
     wanted = dict.fromkeys([reference, *fastest[:1], *near, *fastest])
@@ -101,10 +102,15 @@ def _next(known: Known, ratios: Ratios, sizes: Sequence[int], reference: int) ->
     medians = {size: statistics.median(ratios[size]) for size in sizes}
     best = max(medians, key=medians.__getitem__)
     stay = {size for size in sizes if medians[size] >= medians[best] * (1 - FAR_BEHIND)} | {reference}
-    larger = 2 * best
+    larger = _power(2 * best)
     if best == max(sizes) and larger in known.limits.sizes(known.reachable) and larger not in known.failed:
         stay.add(larger)
     return sorted(stay)
+
+
+def _power(size: int) -> int:
+    """Return the largest power of two up to a batch size: 32 for 48."""
+    return 1 << (size.bit_length() - 1)
 
 
 def _is_settled(ratios: Ratios, sizes: Sequence[int]) -> bool:
@@ -136,8 +142,10 @@ def _with_turns(result: SearchResult, taken: Sequence[Measurement], size: int, l
     merged = [together([m for m in taken if m.batch_size == one]) for one in sorted(turned)]
     kept = [m for m in result.measurements if m.batch_size not in turned]
     largest = result_of(result.precision, (*result.measurements, *taken), limits).max_batch_size
+    rates = [rate(m) for m in taken if m.batch_size == size]
     return replace(
         result,
+        unsteady=(max(rates) - min(rates)) / statistics.median(rates),
         best=next(m for m in merged if m.batch_size == size),
         measurements=(*kept, *merged),
         max_batch_size=None if largest is None else max(largest, size),

@@ -63,7 +63,8 @@ class Known:
     def usable(self) -> tuple[Measurement, ...]:
         """Return what ran as it should, each time that it was measured, smallest batch first.
 
-        It ends where memory spilt over to the host, or had to be freed to continue.
+        It ends where memory spilt over to the host, or had to be freed to continue. Where rates drift, a rate that
+        halves says nothing of memory: other work may have done it, or an allocator that asks the kernel at every step.
         """
         usable: list[Measurement] = []
         fastest = 0.0
@@ -73,7 +74,8 @@ class Known:
             throughput = measurement.throughput
             if throughput is None or measurement.batch_size in broken:
                 continue
-            if usable and (measurement.allocation_retries or _has_collapsed(ascending[number:], fastest)):
+            collapsed = not self.limits.drifts and _has_collapsed(ascending[number:], fastest)
+            if usable and (measurement.allocation_retries or collapsed):
                 break
             usable.append(measurement)
             fastest = max(fastest, throughput)

@@ -19,6 +19,9 @@ WORTH_IT = 0.02
 ERRORS_APART = 2.0
 """A less safe precision must gain the share, and this many standard errors of the comparison."""
 
+UNSTEADY, VERY_UNSTEADY = 0.15, 0.5
+"""Shares by which the throughput differs from turn to turn: with the first, high confidence would be wrong."""
+
 NEAR_BEST = 0.05
 """A batch size that is slower by less may be the better one for training: smaller batches take more optimiser steps."""
 
@@ -102,6 +105,9 @@ def confidence_of(chosen: Measurement, result: SearchResult, limits: Limits) -> 
         return "low", "Only one step was timed." if steps == 1 else f"Only {steps} steps were timed."
     if limits.largest_batch != (limits.smallest_batch or 1) and len({m.batch_size for m in result.measurements}) < 2:
         return "low", f"No other batch size was measured; {known}."
+    if result.unsteady > UNSTEADY:
+        level = "low" if result.cut_short or error > CLOSE or result.unsteady > VERY_UNSTEADY else "medium"
+        return level, f"Its throughput differed by {result.unsteady:.0%} from one turn to another; {known}."
     if result.cut_short or error > WORTH_IT:
         level = "low" if error > CLOSE else "medium"
         return level, f"The budget ended the search; {known}." if result.cut_short else f"{known}."

@@ -36,6 +36,9 @@ CLEAR = 0.005
 NO_LIMITS = Limits()
 
 OfPrecision = TypeVar("OfPrecision", Measurement, SearchResult)
+CLOSE_WHERE_RATES_DRIFT = 0.5
+"""The same share as CLOSE on a processor: other work may have halved the rate while one precision was searched."""
+
 Turns = Sequence[Sequence[Measurement]]
 
 
@@ -116,7 +119,8 @@ def _measured_again(
     Where a batch size fails now, as when another process took memory, the best of each is chosen again.
     """
     pair = sorted(results, key=lambda result: result.throughput, reverse=True)[:2]
-    if len(pair) < 2 or pair[1].throughput < pair[0].throughput * (1 - CLOSE):
+    close = CLOSE_WHERE_RATES_DRIFT if limits.drifts else CLOSE
+    if len(pair) < 2 or pair[1].throughput < pair[0].throughput * (1 - close):
         return []
     turns: list[list[Measurement]] = []
     while executor.now() < limits.deadline and not _decided(turns):

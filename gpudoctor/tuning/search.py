@@ -24,6 +24,7 @@ class SearchResult:
         steps are those of all measurements of that batch size. None if nothing ran or could be ranked.
     max_batch_size: the largest that is safe in memory, by proof if it is larger than any that ran; None if unknown.
     cut_short: the deadline came before the search was done.
+    unsteady: by which share the rate of the best differed from turn to turn of the finals; 0 without any.
     """
 
     precision: str
@@ -31,6 +32,7 @@ class SearchResult:
     best: Measurement | None
     max_batch_size: int | None
     cut_short: bool = False
+    unsteady: float = 0.0
 
     @property
     def throughput(self) -> float:

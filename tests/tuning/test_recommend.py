@@ -180,6 +180,19 @@ def test_the_confidence_follows_the_steps(steps: int, noise: float, others: int,
     assert found.why[-1].startswith(f"Confidence: {confidence}. ")
 
 
+@pytest.mark.parametrize(
+    ("unsteady", "cut_short", "confidence"),
+    [(0.15, False, "high"), (0.2, False, "medium"), (0.6, False, "low"), (0.2, True, "low")],
+)
+def test_a_throughput_that_differs_from_turn_to_turn_is_not_certain(
+    unsteady: float, cut_short: bool, confidence: str
+) -> None:
+    found = result(measurement("fp32", 500.0, batch_size=8), measurement("fp32", 1000.0))
+    given = advice(replace(found, unsteady=unsteady, cut_short=cut_short))
+    assert given.confidence == confidence
+    assert (f"differed by {unsteady:.0%} from one turn" in given.why[-1]) is (confidence != "high")
+
+
 def test_what_did_not_run_is_among_the_runners_up() -> None:
     unsupported = Measurement(precision="bf16", batch_size=2, status=UNSUPPORTED, detail="emulated on this device")
     too_large = Measurement(precision="tf32", batch_size=2, status=OUT_OF_MEMORY)
@@ -396,11 +409,15 @@ def test_the_smallest_batch_within_five_percent_of_the_best() -> None:
     assert near_best(curve[-1], curve[-1:]) == 16
 
 
-@pytest.mark.parametrize(("other", "again"), [(900.0, True), (899.0, False)])
-def test_how_close_two_precisions_are_measured_again(other: float, again: bool) -> None:
+@pytest.mark.parametrize(
+    ("other", "drifts", "again"),
+    [(900.0, False, True), (899.0, False, False), (500.0, True, True), (499.0, True, False)],
+)
+def test_how_close_two_precisions_are_measured_again(other: float, drifts: bool, again: bool) -> None:
     device = Device(bf16=1000.0, fp16=other)
     results = [result(steady("bf16", 1000.0, 1000)), result(steady("fp16", other, 1000))]
-    recommend(device, results, passed("bf16", "fp16"))
+    limits = Limits(drifts=drifts, smallest_batch=1000, largest_batch=1000)  # one batch size: nothing else in turns
+    recommend(device, results, passed("bf16", "fp16"), limits)
     assert device.asked == ["bf16", "fp16"] * 2 * again
 
 

@@ -62,6 +62,17 @@ def test_a_peak_between_two_powers_of_two_is_found() -> None:
     assert searched(Replayed(LSTM), LIMITS) == 96
 
 
+def test_a_size_between_powers_of_two_meets_those_next_to_it() -> None:
+    """The search was disturbed, and saw 24 alone as fast."""
+    seen = result_of("bf16", (measured(16, 500), measured(24, 6200), measured(64, 900)), LIMITS)
+    device = Replayed(LSTM)
+    found = settle(device, seen, LIMITS, lambda _: None)  # type: ignore[arg-type]
+    assert {16, 24, 32} <= {size for size, _ in device.trials}
+    assert found.best is not None
+    assert found.best.batch_size >= 64
+    assert found.unsteady == 0.0
+
+
 def test_no_larger_batch_than_allowed_is_looked_at() -> None:
     device = Replayed(LSTM)
     assert searched(device, replace(LIMITS, largest_batch=80, smallest_batch=40)) in (40, 48, 64, 80)
