@@ -44,6 +44,10 @@ class CpuUse:
         self.cores = None if before is None else max(used - before[1], 0.0) / (now - before[0])
         return True
 
+    def pids(self) -> set[int]:
+        """Return the process ids of the program that the last look saw."""
+        return set(self._pids)
+
     def more(self) -> dict[str, Any]:
         """Return what else the last look saw, as fields of `Sample`."""
         found: dict[str, Any] = {"cgroup_periods": _periods(self._cgroup)}
@@ -135,3 +139,13 @@ def allowed_cpus(pid: int | None) -> float | None:
             pass
         folder = folder.rpartition("/")[0]
     return allowed
+
+
+def is_used(used: dict[int, int | None], own: set[int]) -> bool | None:
+    """Return whether the program is on the device; None if NVML gives no ids, or those of another namespace.
+
+    In a container they are the host's, or the list is empty (https://github.com/NVIDIA/nvidia-docker/issues/1483).
+    """
+    if own:
+        return True
+    return False if used and all(os.path.exists(f"/proc/{pid}") for pid in used) else None

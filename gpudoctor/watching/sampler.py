@@ -11,7 +11,8 @@ from typing import Any
 from gpudoctor.model.codec import to_json
 from gpudoctor.nvml import MEMORY_V2, SM, Gate, is_own, open_nvml
 from gpudoctor.tuning.workers.conditions import Monitor, foreign_memory_bytes, own_pids
-from gpudoctor.watching.cpu_use import CpuUse, allowed_cpus
+from gpudoctor.watching.amd import AmdGpus
+from gpudoctor.watching.cpu_use import CpuUse, allowed_cpus, is_used
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 from gpudoctor.worker import take_over_streams
 
@@ -28,7 +29,9 @@ def main() -> None:
     pid = request["pid"]
     gate, problem = open_nvml()
     watched = [] if gate is None else list(_devices(gate))
-    if gate is None or not watched:
+    amd = AmdGpus() if not watched else None
+    watched = watched if amd is None else list(amd.devices())
+    if not watched:
         answer(to_json(Watch(problem=problem or "NVML reports no usable GPU")))
         return
     devices = tuple(device for device, _ in watched)
@@ -39,7 +42,11 @@ def main() -> None:
         time.sleep(request["every_seconds"])
         if not cpu.look():
             continue
-        samples = tuple(_sample(gate, device.nvml_index, handle, pid) for device, handle in watched)
+        if amd is None:
+            samples = tuple(_sample(gate, device.nvml_index, handle, pid) for device, handle in watched)
+        else:
+            own = cpu.pids()
+            samples = tuple(amd.sample(device.nvml_index, handle, own) for device, handle in watched)
         at_seconds = time.monotonic() - begun
         answer(to_json(Sample(at_seconds=at_seconds, cpu_cores=cpu.cores, devices=samples, **cpu.more())))
 
@@ -64,7 +71,7 @@ def _devices(gate: Gate) -> Iterator[tuple[WatchedDevice, Any]]:
             yield device, handle
 
 
-def _sample(gate: Gate, nvml_index: int, handle: Any, pid: int | None) -> DeviceSample:
+def _sample(gate: Any, nvml_index: int, handle: Any, pid: int | None) -> DeviceSample:
     now = Monitor(gate, handle).conditions()
     utilization = gate.ask("nvmlDeviceGetUtilizationRates", handle).get("value") or {}
     received = gate.ask("nvmlDeviceGetPcieThroughput", handle, RECEIVED).get("value")
@@ -79,7 +86,7 @@ def _sample(gate: Gate, nvml_index: int, handle: Any, pid: int | None) -> Device
         power_watts=now.power_watts,
         temperature_celsius=now.temperature_celsius,
         throttle_reasons=now.throttle_reasons,
-        is_used_by_program=_is_used(used, own),
+        is_used_by_program=is_used(used, own),
         other_bytes=foreign_memory_bytes(used, own) if answer.get("value") else None,
         received_bytes_per_second=None if received is None else received * 1000,
     )
@@ -88,16 +95,6 @@ def _sample(gate: Gate, nvml_index: int, handle: Any, pid: int | None) -> Device
 def _memory(gate: Gate, handle: Any) -> dict[str, int]:
     found = gate.ask("nvmlDeviceGetMemoryInfo", handle, MEMORY_V2).get("value")
     return found or gate.ask("nvmlDeviceGetMemoryInfo", handle).get("value") or {}
-
-
-def _is_used(used: dict[int, int | None], own: set[int]) -> bool | None:
-    """Return whether the program is on the device; None if NVML gives no ids, or those of another namespace.
-
-    In a container they are the host's, or the list is empty (https://github.com/NVIDIA/nvidia-docker/issues/1483).
-    """
-    if own:
-        return True
-    return False if used and all(os.path.exists(f"/proc/{pid}") for pid in used) else None
 
 
 def _is_visible(device: WatchedDevice, uuid: str) -> bool:

@@ -236,7 +236,7 @@ def test_nothing_to_watch(gate: Any, problem: str, told: str, monkeypatch: pytes
     ("pids", "is_used"), [([5, 77], True), ([os.getpid()], False), ([os.getpid(), 2**22 + 1], None), ([], None)]
 )
 def test_whether_the_program_is_on_the_device(pids: list[int], is_used: bool | None) -> None:
-    assert sampler._is_used(dict.fromkeys(pids, 1), {77}.intersection(pids)) is is_used
+    assert cpu_use.is_used(dict.fromkeys(pids, 1), {77}.intersection(pids)) is is_used
 
 
 @pytest.mark.parametrize(
