@@ -20,6 +20,7 @@ ELSEWHERE = (
         "guess-no-nvidia-gpu",
     ),
     *("guess-container", "guess-compose-without-gpu", "guess-two-builds", "guess-pod-asks-for-none"),
+    "guess-service-unseen",
 )
 
 
@@ -50,6 +51,10 @@ def pytorch(
         if of_rocm or (read.version is not None and read.version.local):
             return read
         return _probably_cpu(read, without_version[0].fact, "it has no CUDA version")
+    chosen = of_kind(said, "amd-devices-variable")
+    if read.version is None and chosen and of_kind(said, "amd-gpu-*"):
+        reason = "its variable chooses AMD GPUs"
+        return replace(read, build="rocm", facts={**read.facts, "build": chosen[0].fact}, likely={"build": reason})
     if place.is_windows and (replaced := of_kind(said, "torch-cuda-replaced")):
         return _probably_cpu(read, replaced[0].fact, "the wheels of PyPI for Windows have no CUDA")
     if read.available is not False or _another_reason(read, torch_runtime, driver, devices, environment):

@@ -44,6 +44,10 @@ TABLE = """\
 BESIDE = {"alone": "", "beside": TABLE}
 FILE, TEXTS = Path(__file__).parent / "every_row.json", Path(__file__).parent / "every_text.json"
 EXAMPLES = {
+    "guess-service-unseen": "the cron job finds no GPU, in my shell it works",
+    "guess-amd-devices-hidden": "HIP_VISIBLE_DEVICES=1 with a single GPU, no GPU is found",
+    "guess-fast-when-cool": "after ten minutes it is slow, and fast again when it has cooled down",
+    "guess-power-limit-lowered": "the power limit is 100 W instead of 320 W, and training is slower",
     "guess-half-gives-nan": "with --precision half the evaluation is -nan, --precision single is ok",
     "guess-conda-old-toolkit": "conda install pytorch cudatoolkit=9.0 -c pytorch, and the program only offers the CPU",
     "compose-without-gpu-told": "without the deploy block of docker compose the container does not see the GPU",
