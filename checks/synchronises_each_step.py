@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, Severity, measured
+from gpudoctor.model import Finding, Fix, Run, Severity, Steps, measured
 from gpudoctor.registry import check, counted_steps
 
 LEAST_CALLS = 0.9
@@ -12,6 +12,10 @@ LEAST_SHARE = 0.05
 """PyTorch's profiler and TensorFlow's input analyzer ignore what takes less."""
 
 SHOWN_FROM = 0.005
+BRINGS_RESULTS = ("cpu", "to", "tolist")
+MOST_IN_INFERENCE = 1.5
+"""Calls for each batch that bring its results to the CPU, which is what inference is for."""
+
 _NAMES = {"__bool__": "if tensor:", "__float__": "float()", "__int__": "int()", "__index__": "an index"}
 _NAMES |= {
     "__repr__": "print()",
@@ -26,13 +30,14 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
 
     Why: item(), cpu(), print() and float() wait until the GPU has finished. It then has nothing to do until the program
     has sent new work.
-    Exception: less than one call in each step passes. If the calls wait for less than 5 % of the time, this is advice.
+    Exception: less than one call in each step passes, and so does inference that brings each batch's result to the CPU
+    once. If the calls wait for less than 5 % of the time, this is advice.
     PyTorch's own calls, such as those of GradScaler, do not count. Not all of the wait is lost: the GPU computes
     meanwhile.
     Reference: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization
     """
     steps = counted_steps(run)
-    if steps.synchronisations < LEAST_CALLS:
+    if steps.synchronisations < LEAST_CALLS or _is_result_of_inference(steps):
         return
     share = steps.synchronising_share
     call = _NAMES.get(steps.synchronising_call, f".{steps.synchronising_call}()")
@@ -45,3 +50,8 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
     saved = min(share, steps.active_share - share)  # the GPU computes while the program waits
     details = measured(share, steps.synchronising_place, saved=max(saved, 0.0))
     yield Finding.of(severity, "synchronisation", summary, facts, Fix("read-results-seldom"), details=details)
+
+
+def _is_result_of_inference(steps: Steps) -> bool:
+    is_result = steps.synchronising_call in BRINGS_RESULTS and steps.synchronisations <= MOST_IN_INFERENCE
+    return steps.kind == "loader" and is_result

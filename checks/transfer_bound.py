@@ -46,6 +46,8 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
     again = _copied_again(steps)
     if again:
         kinds.append(f"the same {size_text(again)} again and again")
+    if steps.is_stand_in and not kinds:  # one pinned copy: its time is the stand-in's own
+        return
     place = f" at {steps.copies_place}" if steps.copies_place else ""
     size = size_text(steps.copy_bytes)
     summary = f"Each step sends {size} to the GPU{place}, {', '.join(kinds) or 'blocking'}"

@@ -31,12 +31,15 @@ def main() -> None:
     watched = [] if gate is None else list(_devices(gate))
     amd = AmdGpus() if not watched else None
     watched = watched if amd is None else list(amd.devices())
-    if not watched:
-        answer(to_json(Watch(problem=problem or "NVML reports no usable GPU")))
-        return
+    if watched:
+        problem = ""
+    elif not problem:
+        problem = "NVML reports no usable GPU"
     devices = tuple(device for device, _ in watched)
     cpu = CpuUse(pid)
-    answer(to_json(Watch(devices=devices, allowed_cpus=allowed_cpus(pid))))
+    answer(to_json(Watch(devices=devices, problem=problem, allowed_cpus=allowed_cpus(pid))))
+    if not watched and pid is None:
+        return
     begun = time.monotonic()
     while True:
         time.sleep(request["every_seconds"])

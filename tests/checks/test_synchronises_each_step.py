@@ -17,6 +17,20 @@ CHECK = "synchronises-each-step"
     [
         pytest.param(steps(synchronisations=0.9), Outcome.FOUND, id="nine of ten steps"),
         pytest.param(steps(synchronisations=0.02), Outcome.PASSED, id="every fiftieth step"),
+        pytest.param(
+            steps(kind="loader", synchronisations=1.0, synchronising_call="cpu"),
+            Outcome.PASSED,
+            id="results of inference",
+        ),
+        pytest.param(
+            steps(kind="loader", synchronisations=2.0, synchronising_call="cpu"), Outcome.FOUND, id="twice in inference"
+        ),
+        pytest.param(
+            steps(kind="loader", synchronisations=1.0, synchronising_call="item"),
+            Outcome.FOUND,
+            id="a sum in inference",
+        ),
+        pytest.param(steps(synchronisations=1.0, synchronising_call="cpu"), Outcome.FOUND, id="results of training"),
         pytest.param(replace(RUN, steps=None), Outcome.SKIPPED, id="steps unknown"),
     ],
 )

@@ -16,6 +16,11 @@ CHECK = "transfer-bound"
     ("run", "expected"),
     [
         pytest.param(steps(copies_share=0.1), Outcome.FOUND, id="a tenth of each step"),
+        pytest.param(
+            steps(copies_share=0.2, is_stand_in=True),
+            Outcome.PASSED,
+            id="stand-in: one pinned copy takes time of its own",
+        ),
         pytest.param(steps(copies_share=0.09), Outcome.PASSED, id="less"),
         pytest.param(steps(copies_share=0.0, pageable_bytes=1e9), Outcome.PASSED, id="measured as nothing"),
         pytest.param(

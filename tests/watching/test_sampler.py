@@ -228,8 +228,12 @@ def test_all_events_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) 
         (gate_of({("DeviceGetHandleByIndex", 0): "a"}), "", "NVML reports no usable GPU"),
     ],
 )
-def test_nothing_to_watch(gate: Any, problem: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert answers_of(gate, problem, monkeypatch) == [to_json(Watch(problem=told))]
+def test_without_a_gpu_the_program_is_watched_all_the_same(
+    gate: Any, problem: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, *samples = answers_of(gate, problem, monkeypatch)
+    assert begin == to_json(Watch(problem=told, allowed_cpus=4.0))
+    assert [(sample.get("devices", []), sample["processes"]) for sample in samples] == [([], 2)] * 3
 
 
 @pytest.mark.parametrize(
