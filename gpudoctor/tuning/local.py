@@ -3,17 +3,15 @@
 import importlib.util
 import math
 import os
-import signal
 import time
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from gpudoctor.data.peaks import DevicePeak, device_peak
-from gpudoctor.errors import GpudoctorError, UsageError, WorkloadError
-from gpudoctor.model.codec import from_json, to_json
-from gpudoctor.model.profile import ALLOCATOR_VARIABLES
+from gpudoctor.errors import GpudoctorError, WorkloadError
+from gpudoctor.model.codec import to_json
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import (
     COMPLEX_PRECISIONS,
@@ -30,20 +28,13 @@ from gpudoctor.model.tuning import (
     TunedDevice,
     TunedWorkload,
 )
-from gpudoctor.privacy import mask_document, mask_secrets
-from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
+from gpudoctor.processes import WorkerEnded, WorkerSilent
+from gpudoctor.tuning.answers import FAILED, Poisoned, Refused, last_line, meaning_of, read
 from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
+from gpudoctor.tuning.worker_pool import Key, WorkerPool
 from gpudoctor.tuning.workers import catalog
 from gpudoctor.tuning.workers.comparing import BATCH_SIZES
-from gpudoctor.tuning.workers.failures import LIBRARY, USAGE, WORKLOAD, Failure, is_out_of_memory
 from gpudoctor.tuning.workers.precision import BASELINES
-from gpudoctor.untrusted import clean, cleaned
-
-Key = tuple[str | None, str]
-"""Precision and allocator of a worker; the precision is None until the first trial decides it."""
-
-MOST_WORKERS = 2
-"""While two precisions are measured in turn; one at a time otherwise."""
 
 COMPILE_SECONDS = 600.0
 
@@ -63,21 +54,6 @@ class Timeouts:
     start: float = 120.0
     comparison: float = 10.0
     budget: float = math.inf
-
-
-FAILED = "the workload failed: "
-
-
-class _Poisoned(WorkloadError):
-    """The user's own code failed, and its process cannot use the device any longer."""
-
-
-class _Refused(Exception):
-    """A request failed for a reason that is a result: out of memory, or not supported. status, detail: of the trial."""
-
-    def __init__(self, status: str, detail: str) -> None:
-        self.status, self.detail = status, detail
-        super().__init__(detail)
 
 
 @record
@@ -125,16 +101,15 @@ class LocalExecutor:
         pynvml = importlib.util.find_spec("pynvml")
         self._interpreter = interpreter
         self._timeouts = timeouts or Timeouts()
-        self._environ = os.environ if environ is None else environ
         self._order: dict[str, Any] = {
             **vars(target),
             "arrays": of_arrays if target.arrays is None else target.arrays,
             "usable_bytes": None,
             "pynvml": None if pynvml is None else pynvml.origin,  # for environments without one
         }
-        self._workers: dict[Key, Worker] = {}
-        """The one used last comes last."""
-        self._seen: set[Key] = set()
+        self._pool = WorkerPool(
+            interpreter, os.environ if environ is None else environ, self._order, self._timeouts.start
+        )
         self._last: Measurement | None = None
         self._end_of_budget = self.now() + (1 + OVERTIME) * self._timeouts.budget
 
@@ -166,6 +141,7 @@ class LocalExecutor:
             raise GpudoctorError(f"{self._interpreter}: {ended}: {last_line(ended.stderr_tail)}") from None
         device = read(TunedDevice, answer)
         self._end_of_budget = max(self._end_of_budget, self.now() + LEAST_SECONDS)
+        self._pool.on_host = device.kind == "cpu"
         self._order["usable_bytes"] = device.memory_usable_bytes
         self._order["device"] = f"{device.kind}:{device.index}" if device.kind == "cuda" else device.kind
         return device
@@ -182,7 +158,7 @@ class LocalExecutor:
     def measure(self, trial: Trial, effort: Effort) -> Measurement:
         """Return how the trial went. A second time if there was no memory while another worker was at hand."""
         measurement = self._measure(trial, effort)
-        if measurement.status == OUT_OF_MEMORY and self._workers:
+        if measurement.status == OUT_OF_MEMORY and self._pool.workers:
             self.close()
             measurement = self._measure(trial, effort)
         return measurement
@@ -209,13 +185,13 @@ class LocalExecutor:
         """Return the answer, or the measurement of a trial that failed. seconds: what it may take."""
         try:
             return self._ask_of(trial.precision, request, seconds, trial.settings.allocator)
-        except _Refused as refused:
+        except Refused as refused:
             status, detail = refused.status, refused.detail
         except WorkerSilent as silent:
             status, detail = UNSUPPORTED, BUDGET_ENDED if self.now() >= self._end_of_budget else str(silent)
         except WorkerEnded as ended:
             status, detail = meaning_of(ended)
-        except _Poisoned as poisoned:
+        except Poisoned as poisoned:
             works = self._works_without(trial)
             if not works:
                 raise
@@ -250,7 +226,7 @@ class LocalExecutor:
             self._ask_of(trial.precision, request, self._timeouts.start, trial.settings.allocator)
         except WorkloadError:
             return False
-        except (_Refused, WorkerEnded, WorkerSilent):
+        except (Refused, WorkerEnded, WorkerSilent):
             return True
         return True
 
@@ -279,16 +255,11 @@ class LocalExecutor:
         }
         return tuple(read(Loading, item) for item in self._unless_refused(last.precision, request) or ())
 
-    def close(self) -> None:
-        while self._workers:
-            _, worker = self._workers.popitem()
-            worker.end()
-
     def _unless_refused(self, precision: str | None, request: Mapping[str, Any]) -> Any:
         """Return the answer; None if the device could not do it, which spoils nothing else."""
         try:
             return self._ask_of(precision, request, self._timeouts.start)
-        except (_Refused, WorkerEnded, WorkerSilent):
+        except (Refused, WorkerEnded, WorkerSilent):
             return None
 
     def _ask_of(self, precision: str | None, request: Mapping[str, Any], seconds: float, allocator: str = "") -> Any:
@@ -296,127 +267,11 @@ class LocalExecutor:
         self.describe()  # first of all: it says what trials may use
         seconds = min(seconds, max(self._end_of_budget - self.now(), 0.1))
         if precision is None:
-            return self._ask(next(reversed(self._workers), (None, "")), request, seconds)
+            return self._ask(next(reversed(self._pool.workers), (None, "")), request, seconds)
         return self._ask((precision, allocator), request, seconds)
 
     def _ask(self, key: Key, request: Mapping[str, Any], seconds: float) -> Any:
-        """Return the value of the answer, or raise what failed. A worker that is of no more use is ended."""
-        worker = self._worker(key)
-        try:
-            answer = worker.ask(request, seconds)
-        except BaseException:  # an interruption too: its answer would be read as that to the next request
-            self._end(key)
-            raise
-        if "failure" not in answer:
-            return answer.get("value")
-        failure = read(Failure, answer["failure"])
-        if failure.poisons or failure.kind == OUT_OF_MEMORY:
-            self._end(key)
-        if failure.kind == WORKLOAD:
-            error = _Poisoned if failure.poisons else WorkloadError
-            raise error(FAILED + failure.detail, failure.traceback)
-        if failure.kind == USAGE:
-            raise UsageError(failure.detail)
-        if failure.kind == LIBRARY:
-            raise GpudoctorError(f"{self._interpreter}: {failure.detail}; gpudoctor check torch shows why")
-        raise _Refused(failure.kind, failure.detail)
+        return self._pool.ask(key, request, seconds)
 
-    def _worker(self, key: Key) -> Worker:
-        """Return the worker of that key; of the others, at most one is kept, without its workload."""
-        if next(reversed(self._workers), None) == key:
-            return self._workers[key]
-        for usable in (key, (None, "")):  # the one that has described the device does for any precision
-            if usable in self._workers and usable[1] == key[1]:
-                self._workers[key] = self._workers.pop(usable)
-                break
-        self._make_room(key)
-        if key not in self._workers:
-            environ = allocator_variables(key[1], self._environ)
-            try:
-                self._workers[key] = Worker("gpudoctor.tuning.workers.serve", self._interpreter, environ)
-            except OSError as error:
-                raise UsageError(f"--python: {self._interpreter} cannot be started: {error.strerror}") from None
-            self._workers[key].send({**self._order, "parent": os.getpid()})
-        self._seen.add(key)
-        return self._workers[key]
-
-    def _make_room(self, key: Key) -> None:
-        """End the other workers; if `key` comes back, two are measured in turn, and the last one only lets go.
-
-        On the host none is ended: without its workload, a worker there has the library loaded, but no device context.
-        """
-        others = [other for other in self._workers if other != key]
-        in_turn = others[1 - MOST_WORKERS :] if key in self._seen else []
-        for other in others:
-            if other not in in_turn and self._device.kind != "cpu":
-                self._end(other)
-                continue
-            try:
-                self._workers[other].ask({"ask": "release"}, self._timeouts.start)
-            except BaseException as error:  # an interruption too: its answer would be read as the next one
-                self._end(other)
-                if not isinstance(error, (WorkerEnded, WorkerSilent)):
-                    raise
-
-    def _end(self, key: Key) -> None:
-        worker = self._workers.pop(key, None)
-        if worker is not None:
-            worker.end()
-
-
-def allocator_variables(allocator: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return `environ` with torch's allocator set so; as it is if `allocator` is empty.
-
-    Both names: torch before 2.9 knows the second only, and later ones read it first.
-    Source: c10/cuda/CUDAAllocatorConfig.h of torch 2.13.
-    """
-    if not allocator:
-        return dict(environ)
-    return {**environ, **dict.fromkeys(ALLOCATOR_VARIABLES, allocator)}
-
-
-T = TypeVar("T")
-
-
-def meaning_of(ended: WorkerEnded) -> tuple[str, str]:
-    """Return status and detail of a trial whose process ended.
-
-    Raises:
-        WorkloadError: it ended by itself, which only the user's code does.
-    """
-    if ended.status == -getattr(signal, "SIGKILL", 9):
-        return OUT_OF_MEMORY, f"{ended}, probably because the machine ran out of memory"
-    if is_out_of_memory((), ended.stderr_tail):
-        return OUT_OF_MEMORY, f"{ended}: {last_line(ended.stderr_tail)}"
-    if ended.status < 0:  # faulthandler says where: 'File "train.py", line 9 in step'
-        frames = (line.strip() for line in ended.stderr_tail.splitlines() if line.startswith('  File "'))
-        return UNSUPPORTED, f"{ended}: {cleaned(next(frames, '')) or last_line(ended.stderr_tail)}"
-    raise WorkloadError(f"the workload failed: its process {ended}", _clean_lines(mask_secrets(ended.stderr_tail)))
-
-
-def last_line(text: str) -> str:
-    lines = text.splitlines()
-    return str(cleaned(lines[-1])) if lines else "it gave no reason"
-
-
-def read(kind: type[T], data: Any) -> T:
-    """Return the record that a worker sent, its texts clean. Raises GpudoctorError: it is not such a thing."""
-    try:
-        return from_json(kind, _clean_texts(mask_document(data)), "answer of the worker")
-    except ValueError as error:
-        raise GpudoctorError(str(error)) from None
-
-
-def _clean_texts(value: Any) -> Any:
-    """Return `value` (as JSON gives it) with its texts free of control characters; tracebacks keep their lines."""
-    if isinstance(value, str):
-        return _clean_lines(value) if "\n" in value else cleaned(value)
-    if isinstance(value, list):
-        return [_clean_texts(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _clean_texts(item) for name, item in value.items()}
-    return value
-
-
-def _clean_lines(text: str) -> str:
-    return "\n".join(clean(line, None) for line in text.splitlines())
+    def close(self) -> None:
+        self._pool.close()

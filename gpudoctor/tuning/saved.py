@@ -6,7 +6,7 @@ from typing import Any
 
 from gpudoctor.errors import GpudoctorError, UsageError
 from gpudoctor.model.tuning import SCHEMA, Tuning
-from gpudoctor.tuning.local import read
+from gpudoctor.tuning.answers import read
 
 DEVICE_FIELDS = {
     "kind": "device",

@@ -35,8 +35,10 @@ from gpudoctor.model.tuning import (
 )
 from gpudoctor.processes import WorkerEnded, WorkerSilent
 from gpudoctor.tuning import local
+from gpudoctor.tuning.answers import Refused, meaning_of, read
 from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
-from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts, allocator_variables, meaning_of, read
+from gpudoctor.tuning.local import LocalExecutor, Target, Timeouts
+from gpudoctor.tuning.worker_pool import allocator_variables
 from gpudoctor.tuning.workers.failures import Failure
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
@@ -91,7 +93,7 @@ def measure(executor: LocalExecutor, size: int = 8, precision: str = "complex64"
 
 
 def pids(executor: LocalExecutor) -> list[int]:
-    return [worker.pid for worker in executor._workers.values()]
+    return [worker.pid for worker in executor._pool.workers.values()]
 
 
 def is_alive(pid: int) -> bool:
@@ -129,8 +131,9 @@ class Kept:
 def with_workers(kind: str, *workers: Kept, seen: tuple[str, ...] = ()) -> Any:
     executor: Any = LocalExecutor(sys.executable, Target(workload="mlp"))
     vars(executor)["_device"] = TunedDevice(kind=kind, name="NVIDIA H200")
-    executor._workers = {(worker.name, ""): worker for worker in workers}
-    executor._seen = {(name, "") for name in seen}
+    executor._pool.on_host = kind == "cpu"
+    executor._pool.workers = {(worker.name, ""): worker for worker in workers}
+    executor._pool.seen = {(name, "") for name in seen}
     return executor
 
 
@@ -146,10 +149,10 @@ def with_workers(kind: str, *workers: Kept, seen: tuple[str, ...] = ()) -> Any:
 def test_room_is_made_for_a_worker(kind: str, seen: tuple[str, ...], log: list[str]) -> None:
     done: list[str] = []
     executor = with_workers(kind, Kept(done, "fp32"), Kept(done, "tf32"), Kept(done, "bf16"), seen=seen)
-    executor._make_room(("bf16", ""))
+    executor._pool.make_room(("bf16", ""))
     assert done == log
     ended = {line.removeprefix("end ") for line in log if line.startswith("end")}
-    assert [name for name, _ in executor._workers] == [n for n in ("fp32", "tf32", "bf16") if n not in ended]
+    assert [name for name, _ in executor._pool.workers] == [n for n in ("fp32", "tf32", "bf16") if n not in ended]
 
 
 @pytest.mark.parametrize(
@@ -165,13 +168,13 @@ def test_a_worker_that_does_not_let_go_is_ended(failure: BaseException, raised: 
     done: list[str] = []
     executor = with_workers("cpu", Kept(done, "fp32", failure))
     with pytest.raises(type(failure)) if raised else nullcontext():
-        executor._make_room(("bf16", ""))
+        executor._pool.make_room(("bf16", ""))
     assert done == ["release fp32", "end fp32"]
-    assert executor._workers == {}
+    assert executor._pool.workers == {}
 
 
 @pytest.mark.parametrize(
-    "failure", [WorkerEnded(1, ""), WorkerSilent(1.0), local._Refused(OUT_OF_MEMORY, ""), KeyboardInterrupt()]
+    "failure", [WorkerEnded(1, ""), WorkerSilent(1.0), Refused(OUT_OF_MEMORY, ""), KeyboardInterrupt()]
 )
 def test_what_a_device_cannot_do_spoils_nothing_else(failure: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = with_workers("cpu")
@@ -324,6 +327,7 @@ def test_one_worker_at_a_time_on_a_gpu(start: Start) -> None:
     measure(executor, 2)
     first = pids(executor)
     vars(executor)["_device"] = replace(executor.describe(), kind="cuda")  # as far as the workers are concerned
+    executor._pool.on_host = False
     measure(executor, 2, "complex128")
     assert len(pids(executor)) == 1
     assert pids(executor) != first
