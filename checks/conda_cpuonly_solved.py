@@ -47,7 +47,7 @@ def conda_cpuonly_solved(
         f"torch{version}",
         f"conda chose the CPU build{f' {build}' if build else ''} of PyTorch{version}{forced}, and {why}",
         ("torch.conda_build" if build else said, "torch.conda_cpuonly", gpu.fact or wanted),
-        Fix("install-torch-for-gpu-nodes", cuda=cuda) if of_kind(symptoms, "login-node-told") else None,
+        Fix("install-torch-for-gpu-nodes", cuda=cuda) if of_kind(symptoms, "login-node-install") else None,
         Fix("install-torch-with-conda"),
         Fix("keep-torch-release"),
         Fix("name-conda-build"),

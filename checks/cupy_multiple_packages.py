@@ -52,7 +52,7 @@ def cupy_multiple_packages(
 
 def _said(symptoms: Symptoms, *, fails: bool) -> Iterator[Finding]:
     """Yield what a report says of several distributions. fails: whether it shows an error of CuPy."""
-    for symptom in of_kind(symptoms, "cupy-multiple-told")[:1]:
+    for symptom in of_kind(symptoms, "cupy-multiple-reported")[:1]:
         names = sorted({name.lower() for name in symptom.names.values()})
         severity = Severity.ERROR if fails else Severity.WARNING
         summary = f'The report says that several CuPy packages are installed: "{symptom.text}"'

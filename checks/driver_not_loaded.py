@@ -15,10 +15,10 @@ PRINTED = (
     "prime-intel-selected",
 )
 # Words that say why nvidia-smi fails, in addition to those that only say that it fails.
-SECURE_BOOT = "secure-boot-told"
-NEW_KERNEL = "kernel-upgraded-told"
+SECURE_BOOT = "secure-boot-mentioned"
+NEW_KERNEL = "kernel-upgrade-reported"
 # Words that count if no driver works.
-BY_PERSON = ("nouveau-told", "kernel-module-not-loaded-told")
+BY_PERSON = ("nouveau-reported", "kernel-module-refusal-suspected")
 
 BUILD, ENROL, LOAD = Fix("build-kernel-module"), Fix("enrol-module-key"), Fix("load-driver")
 OTHER_NVML = Fix("find-other-nvml")
@@ -90,7 +90,7 @@ def driver_not_loaded(
 
 def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
     """Return the message by which the kernel has no module of the driver, although the rest of it is there."""
-    fails = of_kind(symptoms, "nvidia-smi-fails-told") if of_kind(symptoms, SECURE_BOOT, NEW_KERNEL) else ()
+    fails = of_kind(symptoms, "nvidia-smi-failure-reported") if of_kind(symptoms, SECURE_BOOT, NEW_KERNEL) else ()
     # If libcuda is missing too there is no driver at all.
     not_running = () if state.not_found else of_kind(symptoms, "kernel-driver-not-running")
     reported = () if state.works else of_kind(symptoms, *BY_PERSON)

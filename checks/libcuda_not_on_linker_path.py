@@ -34,7 +34,7 @@ def libcuda_not_on_linker_path(
         yield from linker
         return
     skip_unless(not place.in_wsl, "wsl-driver-problem checks where libcuda is in WSL")
-    said = first(of_kind(symptoms, "nvidia-smi-works-told"))
+    said = first(of_kind(symptoms, "nvidia-smi-works-reported"))
     messages = of_kind(symptoms, *LOADERS) or (of_kind(symptoms, "libcuda-not-found") if said is not None else ())
     loader = first(messages) if not pytorch.available and not place.is_windows else None
     # nvidia-smi needs no libcuda: it showed a driver.

@@ -69,7 +69,7 @@ def _unusable(
         facts = by_name or ((named.fact,) if named is not None else ())
         summary = "PyTorch counts several MIG instances, but a process can use only one"
         yield Finding.error("MIG", summary, (counted.fact, *facts), _one_instance(devices))
-    only_one = first(of_kind(symptoms, "one-device-told"))
+    only_one = first(of_kind(symptoms, "one-device-visible"))
     for number, device in enumerate(devices):
         count = len(device.mig_uuids or ())
         if only_one is not None and count > 1:
@@ -102,8 +102,8 @@ def _by_commands(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
 
 def _unseen(symptoms: Symptoms, devices: Devices) -> Iterator[Finding]:
     """Yield the findings of a report that mentions MIG and a missing device without showing either."""
-    named = first(of_kind(symptoms, "mig-in-use-told"))
-    reported = first(of_kind(symptoms, "device-missing-told"))
+    named = first(of_kind(symptoms, "mig-in-use"))
+    reported = first(of_kind(symptoms, "device-missing-reported"))
     missing = _missing(symptoms) or (reported.fact if reported is not None else "")
     if named is not None and missing and not any(device.mig_enabled is not None for device in devices or ()):
         summary = f'A GPU is partitioned by MIG ("{named.text}"), but a program finds no device in it'

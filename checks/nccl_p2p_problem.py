@@ -51,7 +51,7 @@ def nccl_p2p_problem(
     if failed is not None:
         yield _failure(failed)
         return
-    hangs = of_kind(symptoms, "job-hangs-told") if of_kind(symptoms, "nccl-job-named") else ()
+    hangs = of_kind(symptoms, "job-hang-reported") if of_kind(symptoms, "nccl-job-named") else ()
     reported = first(hangs, of_kind(symptoms, "wrong-data-on-several-gpus"))
     if reported is not None and not _has_other_cause(symptoms):
         yield replace(_failure(reported), severity=Severity.WARNING)

@@ -9,9 +9,9 @@ from gpudoctor.symptoms import Symptoms, first, of_kind
 
 # Programs of either vendor print it: CUDA's name for the error stays in code that was translated for ROCm.
 OF_EITHER = "torch-invalid-device-function"
-BY_PERSON = "amd-gpu-unsupported-told"  # by a person, of any program
+BY_PERSON = "amd-gpu-unsupported-reported"  # by a person, of any program
 # Ollama leaves such a GPU out silently: then the words of a person are all that shows it.
-UNUSED = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for")
+UNUSED = ("cpu-use-reported", "gpu-unused-reported", "asks-gpu-unused", "gpu-asked-for")
 OF_OTHERS = ("ggml-invalid-device-function", "rocm-gfx-not-supported")  # llama.cpp, Ollama
 # A wrong HSA_OVERRIDE_GFX_VERSION ends so too, and so do faults of a program.
 FAULTS = ("rocm-memory-access-fault", "rocm-library-crash")

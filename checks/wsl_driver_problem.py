@@ -88,7 +88,7 @@ def _by_words(wsl: Wsl, symptoms: Symptoms) -> Iterator[_Problem]:
         mode = said.names.get("mode", "TCC").upper().replace("DATA CENTER", "TCC (data center)")
         text = f"The Windows driver runs the GPU in {mode} mode, so WSL has no GPU"
         yield _Problem(text, (said.fact, wsl.failure), Fix("switch-to-wddm"))
-    for said in of_kind(symptoms, "linux-driver-installed", "driver-packages-listed", "wsl-linux-driver-told"):
+    for said in of_kind(symptoms, "linux-driver-installed", "driver-packages-listed", "wsl-linux-driver-reported"):
         package = next(filter(None, map(said.names.get, ("package", "runfile", "command"))), said.text)
         text = f"A Linux NVIDIA driver was installed inside WSL ({package}), which hides the Windows driver"
         yield _Problem(text, (said.fact, wsl.failure), REMOVE)

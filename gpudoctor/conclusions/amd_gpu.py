@@ -26,5 +26,5 @@ def amd_gpu(system: System, symptoms: Symptoms) -> AmdGpu:
                 product_fact=symptom.fact,
                 product_target=target,
             )
-    named = of_kind(said, "amd-gpu-told") if not any(re.search(r"\d", symptom.text) for symptom in products) else ()
+    named = of_kind(said, "amd-gpu-reported") if not any(re.search(r"\d", symptom.text) for symptom in products) else ()
     return AmdGpu(targets=targets, fact=fact, said=named[0].fact if named else "")

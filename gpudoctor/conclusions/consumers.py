@@ -93,7 +93,7 @@ def _torch(torch: Torch, runtime: TorchRuntime, driver: _Driver, asked: Symptom 
 
 def _named(symptoms: Symptoms) -> Symptom | None:
     """Return the message with the only CUDA version requested from conda or named together with PyTorch."""
-    found = of_kind(symptoms, "conda-cuda-asked", "torch-cuda-told")
+    found = of_kind(symptoms, "conda-cuda-asked", "torch-cuda-named")
     said = [symptom for symptom in found if "." in symptom.names.get("version", "")]
     return said[0] if len({symptom.names["version"] for symptom in said}) == 1 else None
 

@@ -74,7 +74,9 @@ def _without(
     is_marked = bool(system.container)
     if container.gpus_requested or (is_marked and not left_out):
         return "", ()
-    if pytorch.build_read in ("cpu", "rocm") or of_kind(symptoms, "container-nvidia-smi-works", "no-nvidia-gpu-told"):
+    if pytorch.build_read in ("cpu", "rocm") or of_kind(
+        symptoms, "container-nvidia-smi-works", "no-nvidia-gpu-reported"
+    ):
         return "", ()
     others_gpu = of_kind(symptoms, "amd-gpu-*", "rocm-*", "apple-mac-named")
     unused = ("@container-computes-on-cpu",) if left_out and not others_gpu else ()

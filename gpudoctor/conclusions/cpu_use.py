@@ -15,7 +15,7 @@ ABOUT = {
     **{f"about-{name}": "torch" for name in ("comfyui", "stable-diffusion-webui", "fooocus", "invokeai", "lightning")},
     **{f"about-{name}": "torch" for name in ("ultralytics", "whisper", "transformers", "vllm", "torch-named")},
 }
-BY_PERSON = ("cpu-told", "gpu-unused-told", "asks-gpu-unused", "gpu-asked-for", "llama-run-told")
+BY_PERSON = ("cpu-use-reported", "gpu-unused-reported", "asks-gpu-unused", "gpu-asked-for", "llama-run-options")
 # Programs that look for GPUs by themselves and do not use a GPU that they do not find.
 WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
 # With these words, an unused GPU may have another cause or be no fault.
@@ -24,7 +24,7 @@ OTHERWISE = (
     *("guess-ray-hides-gpu", "guess-jetson-build", "guess-two-builds", "guess-stale-image", "ollama-model-split"),
 )
 # Failures that do not count as another failure next to a person's words.
-OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected", "device-missing-told")
+OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected", "device-missing-reported")
 WITH_CUDA = ("jax-cuda12-plugin", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda13-pjrt")
 # The last release of TensorFlow for GPUs on Windows. Source: https://www.tensorflow.org/install/pip#windows-native
 LAST_ON_WINDOWS = (2, 10)
@@ -72,8 +72,8 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
                 chosen = kind in AS_CHOSEN and of_kind(said, "cpu-chosen") and not of_kind(said, "@gpu-wanted")
                 return None if chosen else symptom
     complained = of_kind(said, "@cpu-complaint") and not of_kind(said, "cpu-in-passing")
-    about_cpu = first(of_kind(said, "cpu-told")) if complained else None
-    unused = first(of_kind(said, "gpu-unused-told"))
+    about_cpu = first(of_kind(said, "cpu-use-reported")) if complained else None
+    unused = first(of_kind(said, "gpu-unused-reported"))
     if with_role(said, "works") or any(not s.kind.startswith(OF_CPU) for s in with_role(said, "failure")):
         return None
     wanted = (
@@ -88,10 +88,10 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
         unused = first(of_kind(said, "asks-gpu-unused"))
     asked = of_kind(said, "gpu-asked-for")
     mine = gpu.name or any(" my " in symptom.text.lower() for symptom in asked)
-    if unused is None and (mine or of_kind(said, "slow-told", "asks-cpu-used", "nvidia-gpu-owned")):
-        without_layers = () if of_kind(said, "gpu-layers-named") else of_kind(said, "llama-run-told")
-        unused = first(asked, without_layers if of_kind(said, "slow-told") else ())
-    read_off = unused is not None and "%" in unused.text and of_kind(said, "task-manager-told")
+    if unused is None and (mine or of_kind(said, "slow-program-reported", "asks-cpu-used", "nvidia-gpu-owned")):
+        without_layers = () if of_kind(said, "gpu-layers-named") else of_kind(said, "llama-run-options")
+        unused = first(asked, without_layers if of_kind(said, "slow-program-reported") else ())
+    read_off = unused is not None and "%" in unused.text and of_kind(said, "task-manager-load")
     return None if read_off or of_kind(said, *OTHERWISE) else unused
 
 
@@ -125,7 +125,7 @@ def _of_tensorflow(use: CpuUse, said: tuple[Symptom, ...], place: Place, python:
     newer = bool(of_kind(said, "after-tensorflow-2-10")) or (
         python.version is not None and python.version.release[:2] >= NEEDS_NEWER
     )
-    on_windows = place.is_windows and not of_kind(said, "place-docker", "wsl-told", "directml-tensorflow")
+    on_windows = place.is_windows and not of_kind(said, "place-docker", "wsl-named", "directml-tensorflow")
     if of_kind(said, "no-gpu-tensorflow-on-windows"):
         reason = "it has no GPU support on native Windows"
     elif without_gpu and not python.package("tensorflow-gpu"):

@@ -40,7 +40,7 @@ def cuda_intent(origin: Origin, gpu: Gpu, toolkit: Toolkit, python: Python, symp
 
 def _program(said: tuple[Symptom, ...], gpu: Gpu) -> str:
     """Return the message or complaint. Computing on the CPU is a complaint only if there is a GPU."""
-    complaints = () if of_kind(said, "cpu-chosen") else ("cpu-told", "gpu-unused-told")
+    complaints = () if of_kind(said, "cpu-chosen") else ("cpu-use-reported", "gpu-unused-reported")
     return _first(said, "@program-wants-cuda", *complaints, *(("torch-on-cpu",) if gpu.name else ()))
 
 

@@ -79,7 +79,7 @@ def _driver_said(driver: Driver, nvcc: CudaVersion | None, symptoms: Symptoms) -
 def _stated_cuda(symptoms: Symptoms) -> tuple[CudaVersion | None, str]:
     """Return the CUDA version that a report says is installed if it is not that of the CuPy it names, and the fact."""
     named = named_distribution(symptoms)
-    stated = {(s.names["major"], s.names.get("minor", "0")): s.fact for s in of_kind(symptoms, "cupy-toolkit-told")}
+    stated = {(s.names["major"], s.names.get("minor", "0")): s.fact for s in of_kind(symptoms, "cupy-toolkit-named")}
     if named is None or len(stated) != 1:
         return None, ""
     (major, minor), fact = stated.popitem()

@@ -51,7 +51,7 @@ def gpu_need(
     module = loaded or bool(with_code(symptoms, "nvml-18"))
     version_known = driver.version is not None or loaded
     # CUDA also fails with 999 if the driver has no GPU.
-    questioned = of_kind(symptoms, "no-nvidia-gpu-asked") and of_kind(symptoms, "no-nvidia-gpu-told")
+    questioned = of_kind(symptoms, "no-nvidia-gpu-asked") and of_kind(symptoms, "no-nvidia-gpu-reported")
     asked = consumers.ask_for_cuda or missed or bool(with_code(symptoms, "cuda-999") or questioned)
     required = next((requirement.text for requirement in requirements if requirement.name not in WITHOUT_GPU), "")
     meant, fact = (f"{required} is required", "") if required else _meant(toolkit, setups, project)
@@ -95,7 +95,7 @@ def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:
     elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, *NOTEBOOK) if missed and not hidden else ())
     if elsewhere:
         return elsewhere[0]
-    said = of_kind(symptoms, "no-nvidia-gpu-told")
+    said = of_kind(symptoms, "no-nvidia-gpu-reported")
     if said or of_kind(symptoms, "nvidia-gpu-named"):
         return first(said)
     if missed and of_kind(symptoms, MACHINE):

@@ -47,7 +47,7 @@ def _harmless(symptoms: Symptoms, working: Sequence[Symptom]) -> tuple[str, ...]
 
     With a "but" both are needed, and words of trouble ("asks-trouble") are always a complaint.
     """
-    content = bool(of_kind(symptoms, "content-told"))
+    content = bool(of_kind(symptoms, "satisfaction-reported"))
     at_work = any(symptom.kind.startswith(AT_WORK) for symptom in working)
     return WORDS[: content + at_work]
 

@@ -11,7 +11,7 @@ from gpudoctor.symptoms import Symptoms, of_kind, pasted
 NO_CUDA_VERSION = "torch-version-cuda-none"
 # Reasons why PyTorch finds no GPU with any build: a place without a GPU, or the driver.
 ELSEWHERE = (
-    *("no-gpu-in-*", "nvidia-smi-no*", "kernel-module-*", "nouveau-told", "cuda-lost-after-suspend"),
+    *("no-gpu-in-*", "nvidia-smi-no*", "kernel-module-*", "nouveau-reported", "cuda-lost-after-suspend"),
     *(
         "guess-permissions",
         "guess-visible-devices*",

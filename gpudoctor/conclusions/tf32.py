@@ -59,6 +59,6 @@ def _by_default(runtime: TorchRuntime | None, pytorch: Pytorch) -> bool:
 def _said(symptoms: Symptoms) -> tuple[Symptom, ...]:
     """Return the symptom that names TF32, or that compares a float32 product with a device without TF32."""
     named = of_kind(symptoms, "tf32-mentioned")[:1] or of_kind(symptoms, *OF_PRODUCTS)[:1]
-    product = of_kind(symptoms, "float32-product-told")[:1]
+    product = of_kind(symptoms, "float32-product-mentioned")[:1]
     other = of_kind(symptoms, "compared-with-another-device")[:1]
     return named or (product + other if product and other else ())

@@ -83,7 +83,7 @@ def _said(said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
     for symptom in of_kind(said, "torch-differs-by-program"):
         summary = "PyTorch sees the GPU in one program and not in another one on the same machine"
         yield TwoEnvironments(summary=summary, facts=(symptom.fact,))
-    for symptom in of_kind(said, "python-interpreters-told"):
+    for symptom in of_kind(said, "python-interpreters-differ"):
         one, two = symptom.names.get("one", ""), symptom.names.get("two", "")
         if one and two and one != two:
             summary = f"Two programs run under two interpreters: {one} and {two}"

@@ -19,7 +19,7 @@ def wsl(
     """Return the state of the Windows driver in WSL, and what hides it."""
     available = torch_runtime.available
     blocked = first(with_code(symptoms, "nvml-17"))
-    unused = of_kind(symptoms, "asks-gpu-unused") if of_kind(symptoms, "wsl-linux-driver-told") else ()
+    unused = of_kind(symptoms, "asks-gpu-unused") if of_kind(symptoms, "wsl-linux-driver-reported") else ()
     lacking = of_kind(symptoms, "@wsl-misses-gpu") or with_code(symptoms, "cuda-100") or unused
     missed = blocked or first(lacking) or driver_state.not_found
     failure = missed.fact if missed is not None else "torch_runtime.available" if available is False else ""

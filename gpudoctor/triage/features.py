@@ -90,7 +90,7 @@ def _gpu(gpu: Gpu, kinds: Iterable[str]) -> Iterator[str]:
         yield "gpu:datacenter"  # may be on a board with NVSwitches
     if gpu.present or "nvidia-gpu-named" in kinds or "nvidia-gpu-owned" in kinds:
         yield "gpu:nvidia"
-    if "amd-gpu-named" in kinds or "amd-gpu-told" in kinds:
+    if "amd-gpu-named" in kinds or "amd-gpu-reported" in kinds:
         yield "gpu:amd"
     if "apple-mac-named" in kinds:
         yield "os:darwin"

@@ -147,7 +147,7 @@ def test_a_machine_of_which_the_gpu_is_not_known() -> None:
 
 @pytest.mark.parametrize(("asked", "cuda"), [("12.4", "12.4"), ("11.3", "12"), ("", "12")])
 def test_for_cluster_nodes_conda_gets_their_cuda_version(asked: str, cuda: str) -> None:
-    login = Symptom(kind="login-node-told", text="login node", fact="symptoms[1].text")
+    login = Symptom(kind="login-node-install", text="login node", fact="symptoms[1].text")
     named = Symptom(kind="conda-cuda-asked", text="cuda-version", names={"version": asked} if asked else {})
     torch = conda_torch(conda_build="cpu_generic_py311_h0d6a1c8_1")
     (finding,) = run_check("conda-cpuonly-solved", torch=torch, devices=(L4,), symptoms=(named, login)).findings

@@ -80,7 +80,7 @@ def test_other_reports_are_not_of_another_vendor(symptoms: tuple[Symptom, ...]) 
 
 
 def test_the_words_amd_gpu_are_enough_if_nothing_names_another() -> None:
-    told = said("amd-gpu-told", "I have an AMD GPU")
+    told = said("amd-gpu-reported", "I have an AMD GPU")
     (finding,) = run_check("cuda-build-on-amd", symptoms=(ASKS, told)).findings
     assert finding.severity is Severity.ERROR
     assert finding.facts == ("symptoms[0].text", "symptoms[1].text")

@@ -29,7 +29,8 @@ def test_next_to_a_gpu_it_is_an_error(sections: dict[str, object]) -> None:
         pytest.param({"symptoms": (NAMED,)}, id="another code"),
         pytest.param({"symptoms": (ERROR_100, NAMED), "torch_runtime": TorchRuntime(available=False)}, id="PyTorch"),
         pytest.param(
-            {"symptoms": (ERROR_100, Symptom(kind="no-nvidia-gpu-told", text="no GPU")), "driver": DRIVER}, id="denied"
+            {"symptoms": (ERROR_100, Symptom(kind="no-nvidia-gpu-reported", text="no GPU")), "driver": DRIVER},
+            id="denied",
         ),
     ],
 )

@@ -219,10 +219,16 @@ def test_fixes(changes: dict[str, Any], system: dict[str, Any], fixes: list[str]
 @pytest.mark.parametrize(
     ("kinds", "fixes"),
     [
-        (("nvidia-smi-fails-told", "secure-boot-told"), ["enrol-module-key", "load-driver", "build-kernel-module"]),
-        (("nvidia-smi-fails-told", "kernel-upgraded-told"), ["build-kernel-module", "reinstall-driver", "load-driver"]),
-        (("nvidia-smi-fails-told",), None),
-        (("secure-boot-told",), None),
+        (
+            ("nvidia-smi-failure-reported", "secure-boot-mentioned"),
+            ["enrol-module-key", "load-driver", "build-kernel-module"],
+        ),
+        (
+            ("nvidia-smi-failure-reported", "kernel-upgrade-reported"),
+            ["build-kernel-module", "reinstall-driver", "load-driver"],
+        ),
+        (("nvidia-smi-failure-reported",), None),
+        (("secure-boot-mentioned",), None),
         (("kernel-driver-not-running",), EVERY),
         (("kernel-driver-not-running", "torch-no-driver"), None),
         (("nvrm-probe-not-called",), ["keep-nouveau-out", "load-driver"]),

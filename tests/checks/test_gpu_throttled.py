@@ -80,7 +80,7 @@ def test_what_a_report_says_of_a_device_that_it_does_not_show(names: dict[str, s
 
 
 def test_what_a_report_shows_counts_more_than_what_it_says() -> None:
-    message = Symptom(kind="gpu-throttling-told", text="GPU throttled")
+    message = Symptom(kind="gpu-throttling-reported", text="GPU throttled")
     devices = (Device(nvml_index=0, throttle_reasons=("gpu_idle",)),)
     assert run_check("gpu-throttled", symptoms=(message,), devices=devices).outcome is Outcome.PASSED
 

@@ -27,7 +27,7 @@ def test_with_the_plugin_installed_the_cause_is_another() -> None:
     assert run_check("runs-on-cpu", symptoms=(FALLBACK,), python=PLUGIN).outcome is Outcome.FOUND
 
 
-@pytest.mark.parametrize("other", ["apple-mac-named", "amd-gpu-told"])
+@pytest.mark.parametrize("other", ["apple-mac-named", "amd-gpu-reported"])
 def test_other_gpus_need_other_plugins(other: str) -> None:
     symptoms = (FALLBACK, Symptom(kind=other, text="it"))
     assert run_check("jax-cpu-build", symptoms=symptoms).outcome is Outcome.SKIPPED

@@ -165,14 +165,14 @@ def test_no_mig_devices_if_the_devices_are_shown_counts_once() -> None:
     assert finding.facts == ("devices[0].mig_enabled", "devices[0].mig_uuids")
 
 
-IN_USE = Symptom(kind="mig-in-use-told", text="MIG mode is enabled")
+IN_USE = Symptom(kind="mig-in-use", text="MIG mode is enabled")
 
 
 @pytest.mark.parametrize(
     "missing",
     [
         pytest.param(Symptom(kind="cuda-no-device", text="CUDA_ERROR_NO_DEVICE", code="cuda-100"), id="CUDA"),
-        pytest.param(Symptom(kind="device-missing-told", text="no devices found"), id="in words"),
+        pytest.param(Symptom(kind="device-missing-reported", text="no devices found"), id="in words"),
     ],
 )
 def test_a_report_that_speaks_of_mig_and_of_a_device_that_is_missing(missing: Symptom) -> None:
@@ -185,7 +185,7 @@ def test_a_report_that_speaks_of_mig_and_of_a_device_that_is_missing(missing: Sy
 
 
 MISSING = Symptom(kind="torch-no-gpus", text="No CUDA GPUs are available")
-TOLD = Symptom(kind="device-missing-told", text="no device is found")
+TOLD = Symptom(kind="device-missing-reported", text="no device is found")
 UNLISTED = replace(A100, mig_uuids=None)
 CREATE = ["create-mig-instance", "turn-mig-off"]
 
@@ -235,7 +235,7 @@ def test_mig_in_words_without_a_failure_passes() -> None:
 
 @pytest.mark.parametrize(("uuids", "outcome"), [((FIRST, SECOND), Outcome.FOUND), ((FIRST,), Outcome.PASSED)])
 def test_a_program_that_sees_one_device(uuids: tuple[str, ...], outcome: Outcome) -> None:
-    symptoms = (Symptom(kind="one-device-told", text="only one GPU is used"),)
+    symptoms = (Symptom(kind="one-device-visible", text="only one GPU is used"),)
     result = run_check("mig-misconfigured", devices=(WHOLE, replace(A100, mig_uuids=uuids)), symptoms=symptoms)
     assert result.outcome is outcome
     assert [finding.facts for finding in result.findings] == [("symptoms[0].text", "devices[1].mig_uuids")][

@@ -103,7 +103,7 @@ def test_a_gpu_whose_name_is_reported_is_no_other_cause() -> None:
 
 
 def test_a_job_on_several_gpus_that_is_said_to_hang_is_a_warning() -> None:
-    hangs, job = message("job-hangs-told", "it freezes"), message("nccl-job-named", "NCCL INFO")
+    hangs, job = message("job-hang-reported", "it freezes"), message("nccl-job-named", "NCCL INFO")
     (finding,) = run_check("nccl-p2p-problem", symptoms=(job, hangs)).findings
     assert finding.severity is Severity.WARNING
     assert finding.summary == 'A job on several GPUs hangs: "it freezes"'
@@ -113,10 +113,10 @@ def test_a_job_on_several_gpus_that_is_said_to_hang_is_a_warning() -> None:
 @pytest.mark.parametrize(
     "symptoms",
     [
-        pytest.param((message("job-hangs-told"),), id="on one GPU"),
+        pytest.param((message("job-hang-reported"),), id="on one GPU"),
         pytest.param((message("nccl-job-named"),), id="it goes on"),
         pytest.param(
-            (message("nccl-job-named"), message("job-hangs-told"), message("cuda-unknown-error", code="cuda-999")),
+            (message("nccl-job-named"), message("job-hang-reported"), message("cuda-unknown-error", code="cuda-999")),
             id="an error with a name of its own",
         ),
     ],

@@ -127,7 +127,7 @@ def test_a_kernel_module_that_answers_has_found_a_gpu(driver: Driver) -> None:
     assert run_check("no-nvidia-gpu", system=system, driver=driver).outcome is Outcome.PASSED
 
 
-TOLD = Symptom(kind="no-nvidia-gpu-told", text="don't have an NVIDIA GPU")
+TOLD = Symptom(kind="no-nvidia-gpu-reported", text="don't have an NVIDIA GPU")
 L4 = Device(nvml_index=0, name="NVIDIA L4")
 OTHER = Symptom(kind="other-gpu-named", text="Intel UHD Graphics 620")
 MISSED = Symptom(kind="torch-no-driver", text="Found no NVIDIA driver on your system")

@@ -65,7 +65,7 @@ def test_a_distribution_for_the_cpu_is_replaced() -> None:
     assert "tensorflow[and-cuda]" in " ".join(finding.remedies[0].commands)
 
 
-@pytest.mark.parametrize("kind", ["wsl-told", "place-docker", "directml-tensorflow"])
+@pytest.mark.parametrize("kind", ["wsl-named", "place-docker", "directml-tensorflow"])
 def test_linux_inside_windows_is_no_windows(kind: str) -> None:
     symptoms = (EMPTY, Symptom(kind=kind, text="it"))
     result = run_check("tensorflow-no-gpu-build", symptoms=symptoms, system=WINDOWS, python=tensorflow("2.16.1"))

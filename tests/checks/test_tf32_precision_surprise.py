@@ -149,7 +149,7 @@ def test_a_newer_release_is_found_if_the_report_speaks_of_tf32() -> None:
 
 
 def test_a_comparison_with_a_device_without_tf32_is_enough() -> None:
-    named, product = said("gpu-named-ampere", "RTX 3090"), said("float32-product-told", "matmul")
+    named, product = said("gpu-named-ampere", "RTX 3090"), said("float32-product-mentioned", "matmul")
     other = said("compared-with-another-device", "GTX 1080 Ti")
     (finding,) = run_check(CHECK, symptoms=(DIFFERS, named, product, other)).findings
     assert finding.severity is Severity.WARNING

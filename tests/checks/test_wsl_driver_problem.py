@@ -242,7 +242,7 @@ def test_pytorch_works_whatever_the_mode_of_another_gpu(mode: str) -> None:
         system=System(os="linux", wsl=2),
         torch=CUDA,
         torch_runtime=TorchRuntime(available=True),
-        symptoms=(told("windows-tcc-mode", mode=mode), told("nvidia-smi-fails-told")),
+        symptoms=(told("windows-tcc-mode", mode=mode), told("nvidia-smi-failure-reported")),
     )
     assert result.outcome is Outcome.PASSED
 

@@ -11,7 +11,7 @@ RX_6800 = Symptom(
     kind="amd-gpu-named", text="Radeon RX 6800", names={"device": "Radeon RX 6800"}, fact="symptoms[0].text"
 )
 GRAPHICS = Symptom(kind="amd-gpu-named", text="Radeon Graphics", fact="symptoms[0].text")
-TOLD = Symptom(kind="amd-gpu-told", text="I have an AMD GPU", fact="symptoms[1].text")
+TOLD = Symptom(kind="amd-gpu-reported", text="I have an AMD GPU", fact="symptoms[1].text")
 
 
 def test_rocm_names_the_target() -> None:

@@ -207,8 +207,8 @@ def test_each_message_of_a_program_is_enough(kind: str) -> None:
 @pytest.mark.parametrize(
     "wanted",
     [
-        "nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-told", "asks-gpu-unused", "gpu-expected",
-        "gpu-wanted-told", "gpu-asked-for",
+        "nvidia-gpu-named", "nvidia-gpu-owned", "amd-gpu-named", "amd-gpu-reported", "asks-gpu-unused", "gpu-expected",
+        "gpu-use-wanted", "gpu-asked-for",
     ],
 )  # fmt: skip
 def test_who_wants_a_gpu_did_not_choose_the_cpu(wanted: str) -> None:
@@ -218,18 +218,18 @@ def test_who_wants_a_gpu_did_not_choose_the_cpu(wanted: str) -> None:
 @pytest.mark.parametrize(
     "complaint",
     [
-        "cpu-instead-told", "gpu-unused-told", "gpu-wanted-told", "gpu-asked-for", "asks-gpu-unused", "asks-complaint",
-        "asks-failure",
+        "cpu-use-complaint", "gpu-unused-reported", "gpu-use-wanted", "gpu-asked-for", "asks-gpu-unused",
+        "asks-complaint", "asks-failure",
     ],
 )  # fmt: skip
 def test_each_complaint_of_a_person_is_enough(complaint: str) -> None:
-    assert of_kinds("cpu-told", "nvidia-gpu-named", complaint).by_person
-    assert not of_kinds("cpu-told", "nvidia-gpu-named").fact
+    assert of_kinds("cpu-use-reported", "nvidia-gpu-named", complaint).by_person
+    assert not of_kinds("cpu-use-reported", "nvidia-gpu-named").fact
 
 
 @pytest.mark.parametrize(
     "otherwise", ["asks-after-a-while", "gpu-lost-after-a-while", "place-docker", "gpu-used-by-another-program"]
 )
 def test_words_that_leave_other_causes(otherwise: str) -> None:
-    assert of_kinds("gpu-unused-told").fact
-    assert not of_kinds("gpu-unused-told", otherwise).fact
+    assert of_kinds("gpu-unused-reported").fact
+    assert not of_kinds("gpu-unused-reported", otherwise).fact

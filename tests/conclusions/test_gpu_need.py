@@ -55,7 +55,9 @@ def test_whether_one_answers(sections: dict[str, Any], answers: bool) -> None:
 @pytest.mark.parametrize(
     ("symptoms", "denied"),
     [
-        pytest.param((Symptom(kind="no-nvidia-gpu-told", text="x"), OTHER), "no-nvidia-gpu-told", id="in words"),
+        pytest.param(
+            (Symptom(kind="no-nvidia-gpu-reported", text="x"), OTHER), "no-nvidia-gpu-reported", id="in words"
+        ),
         pytest.param((Symptom(kind="nvrm-no-gpu", text="x"),), "nvrm-no-gpu", id="kernel"),
         pytest.param((NO_DEVICE_NODE,), "kernel-module-not-inserted", id="no such device"),
         pytest.param((NOT_PERMITTED,), None, id="refused for another reason"),

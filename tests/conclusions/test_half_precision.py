@@ -24,7 +24,11 @@ def said(*kinds: str) -> tuple[Symptom, ...]:
         pytest.param(GTX_16, ("no-detections",), "no-detections", False, id="no results, on such a GPU"),
         pytest.param((), ("no-detections", "half-precision-in-use"), None, False, id="no results elsewhere"),
         pytest.param(
-            (), ("loss-nan", "half-precision-in-use", "fp16-nan-told"), "fp16-nan-told", True, id="certain comes first"
+            (),
+            ("loss-nan", "half-precision-in-use", "fp16-nan-reported"),
+            "fp16-nan-reported",
+            True,
+            id="certain comes first",
         ),
         pytest.param((), ("half-precision-in-use",), None, False, id="no NaN"),
     ],

@@ -158,7 +158,7 @@ def test_a_build_that_was_read_is_certain() -> None:
         ("nvidia-smi-not-found", False),
         ("nvidia-smi-no-devices", False),
         ("kernel-module-not-found", False),
-        ("nouveau-told", False),
+        ("nouveau-reported", False),
         ("cuda-lost-after-suspend", False),
         ("asks-words", True),
     ],

@@ -85,8 +85,8 @@ def test_a_product_with_the_error_of_tf32() -> None:
     ("kinds", "said"),
     [
         (("tf32-mentioned",), 1),
-        (("float32-product-told", "compared-with-another-device"), 2),
-        (("float32-product-told",), 0),
+        (("float32-product-mentioned", "compared-with-another-device"), 2),
+        (("float32-product-mentioned",), 0),
         (("compared-with-another-device",), 0),
     ],
 )

@@ -46,12 +46,12 @@ def test_the_same_of_cupy() -> None:
 
 
 def test_two_interpreters_that_are_one() -> None:
-    said = Symptom(kind="python-interpreters-told", text="...", names={"one": "/a/python", "two": "/a/python"})
+    said = Symptom(kind="python-interpreters-differ", text="...", names={"one": "/a/python", "two": "/a/python"})
     assert concluded(said) == TwoEnvironments()
 
 
 def test_a_launcher_of_another_environment() -> None:
-    assert concluded(Symptom(kind="python-other-environment-told", text="/usr/bin/torchrun")).launcher
+    assert concluded(Symptom(kind="python-other-environment-started", text="/usr/bin/torchrun")).launcher
 
 
 OWN = Symptom(kind="python-of-its-own", text="python_embeded\\python.exe", fact="symptoms[0].text")

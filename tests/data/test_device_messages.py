@@ -8,7 +8,7 @@ from gpudoctor.readers.text import clean_text
 GPU = ("gpu-fallen", "gpu-is", "gpu-handle", "gpu-requires", "gpu-ecc", "gpu-nvlink", "gpu-error", "gpu-pcie")
 OURS = (
     *(*GPU, "gpu-not", "gpu-slowdown", "gpu-throttling", "gpu-nvswitch", "gpu-gsp"),
-    *("fabric-", "nvswitch-", "mig-", "nccl-", "torch-too-many", "job-hangs"),
+    *("fabric-", "nvswitch-", "mig-", "nccl-", "torch-too-many", "job-hang"),
 )
 
 
@@ -36,8 +36,8 @@ def kinds(text: str) -> set[str]:
         ("NVRM: Timeout waiting for RPC from GSP1! Expected function 103", "gpu-gsp-timeout"),
         ("Timeout after 6s of waiting for RPC response from GPU0 GSP!", "gpu-gsp-timeout"),
         ("thermal throttle reason: SW Thermal Slowdown", "gpu-slowdown-active"),
-        ("constant throttling on my GeForce", "gpu-throttling-told"),
-        ("显卡温度太高 显卡一直降频", "gpu-throttling-told"),
+        ("constant throttling on my GeForce", "gpu-throttling-reported"),
+        ("显卡温度太高 显卡一直降频", "gpu-throttling-reported"),
         ("Unable to determine the device handle for GPU0000:17:00.0: Unknown Error", "gpu-handle-unknown-error"),
         ("Unable to determine the device handle for gpu 0000:17:00.0: GPU requires reset", "gpu-requires-reset"),
         ("CUDARuntimeError: cudaErrorECCUncorrectable: uncorrectable ECC error encountered", "gpu-ecc-uncorrectable"),
@@ -47,7 +47,7 @@ def kinds(text: str) -> set[str]:
         ("nvidia 0000:01:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Data", "gpu-pcie-bus-error"),
         ("NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x24:0xffff:1211)", "gpu-not-initialised"),
         ("HW Thermal Slowdown         : Active", "gpu-slowdown-active"),
-        ("my GPU is throttling after a minute", "gpu-throttling-told"),
+        ("my GPU is throttling after a minute", "gpu-throttling-reported"),
         (
             "fabric manager NVIDIA GPU driver interface version 550.127.05 don't match with driver version 550.120.",
             "fabric-manager-of-another-version",
@@ -61,9 +61,9 @@ def kinds(text: str) -> set[str]:
         ("error:WARNING Nothing to do [NV_WARN_NOTHING_TO_DO]", "nvswitch-not-found"),
         ("8x H100 in an HGX board", "nvswitch-named"),
         ("NVIDIA A100 80GB PCIe MIG 1g.10gb", "mig-device-named"),
-        ("we set up MIG on the A100 nodes", "mig-in-use-told"),
-        ("on a partitioned H100 card (MIG)", "mig-in-use-told"),
-        ("MIG mode is enabled", "mig-in-use-told"),
+        ("we set up MIG on the A100 nodes", "mig-in-use"),
+        ("on a partitioned H100 card (MIG)", "mig-in-use"),
+        ("MIG mode is enabled", "mig-in-use"),
         ("device >= 0 && device < num_gpus INTERNAL ASSERT FAILED at x.cpp:50", "torch-too-many-devices"),
         ("ValueError: invalid literal for int() with base 10: 'MIG-5a0c1f9e-11aa'", "mig-uuid-as-number"),
         ("|  No MIG devices found  |", "mig-no-devices"),
@@ -78,7 +78,7 @@ def kinds(text: str) -> set[str]:
         ("多卡训练时卡死", "nccl-hang"),
         ("node1:55:55 [0] NCCL INFO Bootstrap : Using eth0", "nccl-job-named"),
         ("torchrun --nproc-per-node=2 train.py", "nccl-job-named"),
-        ("training stalls in the first step", "job-hangs-told"),
+        ("training stalls in the first step", "job-hang-reported"),
         ("两张卡 NCCL 卡死", "nccl-hang"),
         ("Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE)", "nccl-timeout"),
         ("NCCL WARN Cuda failure 'peer mapping resources exhausted'", "nccl-p2p-failed"),

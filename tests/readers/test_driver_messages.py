@@ -63,9 +63,9 @@ def test_kind(text: str, kind: str) -> None:
     [
         (
             "Please check that you have an NVIDIA GPU and installed a driver. Found no NVIDIA driver.",
-            "no-nvidia-gpu-told",
+            "no-nvidia-gpu-reported",
         ),
-        ("If you do not have an NVIDIA GPU, ignore this. nvidia-smi: not found", "no-nvidia-gpu-told"),
+        ("If you do not have an NVIDIA GPU, ignore this. nvidia-smi: not found", "no-nvidia-gpu-reported"),
         ("driver: nvidia v: 535 alternate: nouveau,nvidia_drm\nnvidia-smi: not found", "nouveau-in-use"),
         ("pixel format NV12\nnvidia-smi: not found", "nouveau-in-use"),
         ("changing env variable CUDA_VISIBLE_DEVICES after program start. CUDA unknown error", "cuda-visible-devices"),

@@ -27,7 +27,7 @@ CHOSEN = (
     "docker-not-rebuilt",
     "gpu-expected",
     "memory-short-in-words",
-    "no-nvidia-gpu-told",
+    "no-nvidia-gpu-reported",
     "other-gpu-named",
     "toolkit-header-missing",
     "toolkit-nvcc-missing",

@@ -50,9 +50,9 @@ EXAMPLES = {
     "guess-power-limit-lowered": "the power limit is 100 W instead of 320 W, and training is slower",
     "guess-half-gives-nan": "with --precision half the evaluation is -nan, --precision single is ok",
     "guess-conda-old-toolkit": "conda install pytorch cudatoolkit=9.0 -c pytorch, and the program only offers the CPU",
-    "compose-without-gpu-told": "without the deploy block of docker compose the container does not see the GPU",
+    "compose-start-without-gpu": "without the deploy block of docker compose the container does not see the GPU",
     "guess-compose-without-gpu": "compose: no GPU is found, nothing in it is about the GPU",
-    "fp16-nan-told": "with fp16 the loss is NaN",
+    "fp16-nan-reported": "with fp16 the loss is NaN",
     "gpu-used-by-llama-bench": "| CUDA       |  99 |         pp512 |      5021.55 ± 10.40 |",
     "uv-no-version": "there are no versions of torchvision{sys_platform == 'linux'}==0.30.0",
     "layers-on-gpu": "load_tensors: offloaded 33/33 layers to GPU",
@@ -60,7 +60,7 @@ EXAMPLES = {
     "guess-driver-after-windows-update": "the GPU is missing after the windows update",
     "guess-driver-updated": "the nvidia driver was updated, and now CUDA fails",
     "pip-newest-versions": "(from versions: 1.0, 1.1, 1.2) ERROR: No matching distribution found for torch==2.9",
-    "python-interpreters-told": "which python: /usr/bin/python3 and where the job runs: /opt/conda/bin/python3.11",
+    "python-interpreters-differ": "which python: /usr/bin/python3 and where the job runs: /opt/conda/bin/python3.11",
     "torch-differs-by-program": "torch.cuda.is_available() is False in the notebook and True in the terminal",
 }
 """Texts of rows for whose pattern none can be made."""

@@ -76,7 +76,7 @@ def test_facts_are_features(known: dict[str, Any], found: set[str]) -> None:
         ("nvidia-gpu-named", {"gpu:nvidia"}),
         ("nvidia-gpu-owned", {"gpu:nvidia"}),
         ("amd-gpu-named", {"gpu:amd", "no-nvidia"}),
-        ("amd-gpu-told", {"gpu:amd", "no-nvidia"}),
+        ("amd-gpu-reported", {"gpu:amd", "no-nvidia"}),
         ("apple-mac-named", {"os:darwin"}),
     ],
 )
