@@ -150,7 +150,7 @@ CASES = [
     pytest.param(
         "nvcc fatal   : Unsupported gpu architecture 'compute_60'",
         TOOLKIT,
-        "CUDA 12.9 was the last",
+        "CUDA 12.9 is the last",
         id="an architecture too old",
     ),
     pytest.param(
