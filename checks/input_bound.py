@@ -13,6 +13,7 @@ MOST_OF_STEP = 0.5
 """A batch takes 1 to 2 ms from the workers' queue, which more workers do not shorten. If that is half of the step, it
 is said all the same, and it is the limit where a stand-in computes on the same CPU that loads the data."""
 
+USUAL_WORKERS = 4
 MOSTLY_IDLE = 0.5
 FEWEST_SAMPLES = 5
 NO_CORE, FULL_CORE, SEVERAL_CORES = 0.5, 0.9, 1.5
@@ -43,19 +44,26 @@ def _inside(steps: Steps, run: Run) -> Finding:
     loader, share = steps.loader, steps.input_share
     if loader is None or steps.loader_share < steps.prepare_share:
         what, place = "prepares its data itself", steps.copies_place
-        fixes = [Fix("load-with-workers")]
+        fixes = [_with_workers(run)]
     else:
         made = f", made at {loader.made}" if loader.made and loader.made != steps.loader_place else ""
         workers = "no workers" if not loader.workers else f"{loader.workers} workers"
         what = f"waits at {steps.loader_place or 'the loop'} for the DataLoader of {loader.dataset} ({workers}{made})"
         place = loader.made or steps.loader_place
-        fixes = [Fix("load-with-workers") if not loader.workers else Fix("load-with-more-workers")]
+        fixes = [
+            _with_workers(run) if not loader.workers else Fix("load-with-more-workers", workers=2 * loader.workers)
+        ]
     if run.cpu_cores and run.allowed_cpus and run.cpu_cores >= NEARLY_ALL_CPUS * run.allowed_cpus:
         fixes = [Fix("load-with-less-work")]
     summary = f"For {share:.0%} of each step of {steps.step_ms:.1f} ms, the program {what}"
     workers_fact = "run.steps.loader.workers" if loader else ""
     facts = ("run.steps.loader_share", "run.steps.prepare_share", workers_fact, "run.cpu_cores")
     return Finding.warning("training steps", summary, facts, *fixes, details=measured(share, place, saved=share))
+
+
+def _with_workers(run: Run) -> Fix:
+    """Return the fix with as many workers as there are CPUs, up to the usual number."""
+    return Fix("load-with-workers", workers=max(min(int(run.allowed_cpus or USUAL_WORKERS), USUAL_WORKERS), 1))
 
 
 def _from_outside(run: Run) -> Iterator[Finding]:
@@ -68,14 +76,14 @@ def _from_outside(run: Run) -> Iterator[Finding]:
     if cores is None or NO_CORE <= cores < FULL_CORE:
         raise Skip("what the program did while the GPU was idle is unknown")
     if cores < NO_CORE:
-        cause, fix = "and so was the CPU, so the program probably waits for a disk or a network", "prefetch-data"
+        cause, fix = "and so was the CPU, so the program probably waits for a disk or a network", Fix("prefetch-data")
     elif cores < SEVERAL_CORES:
         cause = f"while the program kept one CPU core busy ({cores:.2f}), probably with its input"
-        fix = "load-with-workers"
+        fix = _with_workers(run)
     else:
-        cause, fix = f"while it probably waits for {cores:.1f} busy CPU cores", "load-with-less-work"
+        cause, fix = f"while it probably waits for {cores:.1f} busy CPU cores", Fix("load-with-less-work")
     summary = f"GPU {gpu.nvml_index} was idle {share:.0%} of the time since its first use, {cause}"
     facts = (f"run.gpus[{run.gpus.index(gpu)}].idle_share", "run.idle_cpu_cores")
     yield Finding.warning(
-        f"GPU {gpu.nvml_index}", summary, facts, Fix(fix), certain=False, details=measured(share, saved=share)
+        f"GPU {gpu.nvml_index}", summary, facts, fix, certain=False, details=measured(share, saved=share)
     )

@@ -27,7 +27,7 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
     Why: a copy from pageable memory blocks the program, and the GPU waits for it. Pinned memory is copied in the
     background, twice as fast. Each small copy costs a driver call. Data that fits on the GPU needs to be copied only
     once.
-    Exception: copies below a tenth of each step pass.
+    Exception: copies below a tenth of each step pass, and so do a few that run in the background.
     Reference: https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
     """
     steps = counted_steps(run)
@@ -46,7 +46,8 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
     again = _copied_again(steps)
     if again:
         kinds.append(f"the same {size_text(again)} again and again")
-    if steps.is_stand_in and not kinds:  # one pinned copy: its time is the stand-in's own
+    is_in_background = steps.background_bytes >= steps.copy_bytes > 0
+    if not kinds and (steps.is_stand_in or is_in_background):  # nothing is left to change
         return
     place = f" at {steps.copies_place}" if steps.copies_place else ""
     size = size_text(steps.copy_bytes)

@@ -44,6 +44,7 @@ class Steps:
     copies: Annotated[float, Fact("copies to the GPU, each step")] = 0.0
     copy_bytes: Annotated[float, Fact("bytes copied to the GPU, each step")] = 0.0
     pageable_bytes: Annotated[float, Fact("those from memory that is not pinned")] = 0.0
+    background_bytes: Annotated[float, Fact("those from pinned memory that the program does not wait for")] = 0.0
     synchronisations: Annotated[float, Fact("calls that wait for the GPU, each step")] = 0.0
     clones: Annotated[float, Fact("clones, each step")] = 0.0
     clone_bytes: Annotated[float, Fact("bytes cloned, each step")] = 0.0

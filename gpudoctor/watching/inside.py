@@ -133,6 +133,7 @@ def steps_of(seen: dict[str, Any]) -> Steps | None:
         copies=each.get("copies", 0.0),
         copy_bytes=each.get("copy_bytes", 0.0),
         pageable_bytes=each.get("pageable_bytes", 0.0),
+        background_bytes=each.get("background_bytes", 0.0),
         synchronisations=each.get("synchronising", 0.0),
         clones=each.get("cloning", 0.0),
         clone_bytes=each.get("cloning_bytes", 0.0),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Fix, Outcome, Run
+from gpudoctor.model import Outcome, Run
 from tests.runs import LOADER, finding, outcome, outside, steps
 
 CHECK = "input-bound"
@@ -55,10 +55,25 @@ def test_the_gain_the_place_and_the_change() -> None:
     ],
 )
 def test_the_fix_fits_the_cause(run: Run, fix: str) -> None:
-    assert finding(CHECK, run).fixes == (Fix(fix),)
+    assert [each.name for each in finding(CHECK, run).fixes] == [fix]
 
 
 def test_from_outside_it_is_only_likely() -> None:
     found = finding(CHECK, outside(idle_share=0.6, idle_cpu_cores=1.0))
     assert not found.certain
     assert "probably" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("run", "workers"),
+    [
+        pytest.param(steps(loader_share=0.7), 8, id="twice as many"),
+        pytest.param(steps(loader_share=0.7, loader=None), 4, id="the usual number"),
+        pytest.param(replace(steps(loader_share=0.7, loader=None), allowed_cpus=2.0), 2, id="one for each CPU"),
+        pytest.param(
+            replace(steps(loader_share=0.7, loader=None), allowed_cpus=0.5, cpu_cores=None), 1, id="half a CPU"
+        ),
+    ],
+)
+def test_how_many_workers(run: Run, workers: int) -> None:
+    assert f"num_workers={workers}," in finding(CHECK, run).remedies[0].commands[0]

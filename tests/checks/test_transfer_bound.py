@@ -21,6 +21,11 @@ CHECK = "transfer-bound"
             Outcome.PASSED,
             id="stand-in: one pinned copy takes time of its own",
         ),
+        pytest.param(steps(copies_share=0.2, background_bytes=2.0**20), Outcome.PASSED, id="in the background"),
+        pytest.param(steps(copies_share=0.2, background_bytes=2.0**19), Outcome.FOUND, id="half in the background"),
+        pytest.param(
+            steps(copies_share=0.2, background_bytes=2.0**20, copies=9.0), Outcome.FOUND, id="many in the background"
+        ),
         pytest.param(steps(copies_share=0.09), Outcome.PASSED, id="less"),
         pytest.param(steps(copies_share=0.0, pageable_bytes=1e9), Outcome.PASSED, id="measured as nothing"),
         pytest.param(

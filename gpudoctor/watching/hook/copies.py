@@ -98,20 +98,24 @@ def _to_gpu(patching: Patching, source: Any, original: Any, args: Any, kwargs: A
         recorder.stand_in = recorder.stand_in or not made.is_cuda
         if is_in_step:
             now = recorder.spent("copies", begun)
-            _note(patching, made if source is None else source, source is None, caller)
+            waits = not (kwargs.get("non_blocking") or any(argument is True for argument in args[1:]))
+            _note(patching, source, made, caller, waits=waits)
             recorder.after_input(now)
         return made
     finally:
         recorder.is_inside = False
 
 
-def _note(patching: Patching, source: Any, is_new: bool, caller: Any) -> None:
-    recorder = patching.recorder
+def _note(patching: Patching, source: Any, made: Any, caller: Any, *, waits: bool) -> None:
+    """Count a copy. source: None for what was no tensor. waits: the program waits for the copy."""
+    recorder, is_new = patching.recorder, source is None
+    source = made if is_new else source
     size = source.numel() * source.element_size()
     pinned = not is_new and (patching.pins if recorder.stand_in else source.is_pinned())
     recorder.count("copies")
     recorder.count("copy_bytes", size)
     recorder.count("pageable_bytes", 0 if pinned else size)
+    recorder.count("background_bytes", size if pinned and not waits else 0)
     if recorder.is_sampled:
         recorder.at("copies", patching.places.of(caller), size)
         whole = 0 if is_new else source.untyped_storage().nbytes()
