@@ -305,6 +305,15 @@ def test_the_workload_describes_itself(start: Start) -> None:
     assert (workload.unit, workload.sample_bytes, workload.dataset_size) == ("samples/s", 40, None)
 
 
+def test_a_workload_for_one_sample_alone_describes_itself(start: Start) -> None:
+    text = WORK.format(body="pass").replace("return Array(size)", "return [Array(1)][size - 1]")
+    executor = start(text=text)
+    assert executor.describe_workload("complex64").sample_bytes == 80
+    assert measure(executor, 1).status == OK
+    with pytest.raises(WorkloadError, match="IndexError"):
+        measure(executor, 2)
+
+
 def test_one_worker_for_all_trials_of_a_precision(start: Start) -> None:
     executor = start()
     executor.describe()

@@ -151,5 +151,9 @@ class Session:
 
 
 def _sample_bytes(workload: Workload) -> int:
-    held = sum(int(leaf.nbytes) for leaf in arrays(workload.make_batch(COUNTED_BATCH)))
-    return held // samples_of(workload, COUNTED_BATCH)
+    """Return the bytes of a sample, from a small batch, or from a single sample where code takes no more."""
+    try:
+        size, batch = COUNTED_BATCH, workload.make_batch(COUNTED_BATCH)
+    except Exception:
+        size, batch = 1, workload.make_batch(1)
+    return sum(int(leaf.nbytes) for leaf in arrays(batch)) // samples_of(workload, size)
