@@ -61,7 +61,7 @@ def give_container_capabilities(setup: ContainerSetup, by_request: bool) -> Fix:
     return Fix(
         "recreate-container",
         setup=setup,
-        wish="Let it have compute and utility",
+        wish="Give it compute and utility",
         options=f"--gpus all -e {CAPABILITIES}=compute,utility",
         service_lines=f"environment: {{{CAPABILITIES}: 'compute,utility'}}"
         + (", and capabilities: [gpu] in its device reservation" if by_request else ""),

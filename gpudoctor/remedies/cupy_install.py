@@ -149,7 +149,7 @@ def _no_package(machine: Machine) -> str:
     lasts = [last for last in map(last_toolkit, machine.capabilities) if last is not None and last < CudaVersion(11, 0)]
     if lasts and len(lasts) == len(machine.capabilities):
         return (
-            f"No newer CuPy compiles for compute capability {devices}: CUDA {max(lasts)} was the last toolkit that "
+            f"No newer CuPy compiles for compute capability {devices}: CUDA {max(lasts)} is the last toolkit that "
             "does. Use that toolkit with an older CuPy built for it, or a newer GPU"
         )
     if not machine.driver_is_unknown() and not machine.driver_runs(FIRST_TOOLKITS[-1]):

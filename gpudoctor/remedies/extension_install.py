@@ -85,7 +85,7 @@ def _with_its_torch(
     return (
         Remedy(
             summary=f"Reinstall {name} in the release that is built for {target}: its wheel requires one release of "
-            "PyTorch, with which pip installs it",
+            "PyTorch, which pip installs with it",
             commands=(
                 environment.uninstall([name]),
                 environment.install(["--no-cache-dir", name, *options]),
@@ -99,7 +99,7 @@ def _pyg(name: str, pytorch: Pytorch, environment: Environment, show: str) -> Re
     if pytorch.version is None or (pytorch.cuda_version is None and pytorch.build_read != "cpu"):
         page = "https://data.pyg.org/whl/torch-${TORCH}+${CUDA}.html"
         return Remedy(
-            summary=f"Reinstall {name} as the wheel for this PyTorch: look its version and CUDA up, and put both into "
+            summary=f"Reinstall {name} as the wheel for this PyTorch: look up its version and CUDA, and put both into "
             f"pip install --no-cache-dir {name} --find-links {page}",
             commands=(show, environment.uninstall([name])),
             reference="https://pytorch-geometric.readthedocs.io/en/latest/install/installation.html",

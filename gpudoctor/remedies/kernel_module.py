@@ -132,7 +132,7 @@ def install_proprietary_module(*, driver: Driver, system: System) -> Remedy:
     which = f"of driver {LAST_PROPRIETARY}" if newer else "of the same driver"
     summary = (
         f"Install the proprietary kernel module {which} (with NVIDIA's installer: "
-        "--kernel-module-type=proprietary), of Ubuntu nvidia-driver-580 without -open; R580 is the last branch for "
+        "--kernel-module-type=proprietary; on Ubuntu: nvidia-driver-580 without -open). R580 is the last branch for "
         "Maxwell, Pascal and Volta"
     )
     packages = [_ubuntu_package(LAST_PROPRIETARY if newer else branch, system)]

@@ -217,4 +217,4 @@ def test_a_gpu_that_no_toolkit_of_today_compiles_for() -> None:
         devices=[Device(nvml_index=0, compute_capability=ComputeCapability(3, 0))],
     )
     assert remedy.commands == ()
-    assert "CUDA 10.2 was the last toolkit" in remedy.summary
+    assert "CUDA 10.2 is the last toolkit" in remedy.summary

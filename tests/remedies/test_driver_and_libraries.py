@@ -50,7 +50,7 @@ def fit(*libraries: str, stays: bool = False, **changed: Any) -> tuple[Remedy, .
 def kinds(remedies: tuple[Remedy, ...]) -> list[str]:
     commands = [" ".join(remedy.commands) or remedy.summary for remedy in remedies]
     names = {"ubuntu-drivers": "driver", "torch==": "torch", "cupy-cuda": "cupy"}
-    names["build for an older CUDA"] = "build for an older CUDA"
+    names["for an older CUDA version"] = "build for an older CUDA"
     return [next((kind for part, kind in names.items() if part in line), "") for line in commands]
 
 
