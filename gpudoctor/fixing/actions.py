@@ -18,6 +18,7 @@ INDEXES = (INDEX, "https://data.pyg.org/whl")
 
 _VALUES = ("--index-url", "--extra-index-url", "--find-links")
 _FORCED = ("--force-reinstall", "--reinstall")
+_CONDA_SPEC = r"(?a)[a-z0-9_][\w.-]*(?:[=<>!~]=?[\w.*+-]+){0,2}"
 _VERIFIES = ("nvidia-smi", "gpudoctor")
 
 
@@ -89,7 +90,7 @@ def _action(words: list[str], python: str) -> Action | None:
     elif len(words) > 5 and words[:2] == ["uv", "pip"] and words[3] == "--python" and _is_python(words[4], python):
         verb, rest = words[2], words[5:]
     else:
-        return _of_project(words)
+        return _of_project(words) or _of_conda(words, python)
     if verb == "uninstall":
         names = tuple(word for word in rest if word not in ("-y", "--yes"))
         return Action(removes=names) if names and all(map(_is_name, names)) else None
@@ -136,6 +137,19 @@ def _of_project(words: list[str]) -> Action | None:
         rest = rest[2:] if _is_name("".join(rest[1:2])) else []
     fits = bool(rest) and all(map(is_requirement, rest))
     return Action(tool=tool, command=command, requirements=tuple(rest)) if fits else None
+
+
+def _of_conda(words: list[str], python: str) -> Action | None:
+    """Return what a command of conda does to this environment; None if it is another one, or unknown."""
+    if words[0] != "conda" or words[1:2] not in (["install"], ["remove"]) or words[2:4] != ["--yes", "--prefix"]:
+        return None
+    prefix = os.path.dirname(os.path.dirname(os.path.expanduser(python)))
+    rest = words[5:]
+    if words[1] == "install" and rest[:1] in (["--channel"], ["-c"]):
+        rest = rest[2:] if rest[1:2] == ["conda-forge"] else []
+    fits = bool(rest) and all(re.fullmatch(_CONDA_SPEC, word) for word in rest)
+    is_here = prefix and os.path.expanduser(words[4]) == prefix
+    return Action(tool="conda", command=tuple(words)) if fits and is_here else None
 
 
 def is_requirement(text: str) -> bool:

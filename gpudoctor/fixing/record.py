@@ -19,9 +19,12 @@ from gpudoctor.files import read_bounded
 from gpudoctor.model.record import record
 
 SCHEMA = "gpudoctor/fix-record/1"
+FOLDER = ".gpudoctor"
+"""Of the records, in the environment."""
 MANIFEST = "manifest.json"
 LARGEST_COPY_BYTES = 64 * 1024
 _MOST_MANIFEST_BYTES = 1 << 30
+_WRITTEN_IN_PLACE = ("history", "state")  # conda adds lines to these files of conda-meta
 _TEMPORARY = ".gpudoctor-restored"
 
 
@@ -31,11 +34,13 @@ class Scope:
 
     roots: files and folders, with all that they contain; some need not exist.
     folders: those of packages, in which an interrupted pip leaves folders whose names begin with "~".
+    links: whether small files are linked too: conda, which replaces files and never edits them, changes it.
     """
 
     prefix: Path
     roots: tuple[str, ...]
     folders: tuple[str, ...]
+    links: bool = False
 
     def paths(self, entries: Iterable[str]) -> list[Path]:
         """Return the places of the entries."""
@@ -78,7 +83,9 @@ def take(scope: Scope, folder: Path, about: Mapping[str, Any]) -> None:
         entries[name] = _describe(path)
         if entries[name]["kind"] == "file":
             entries[name]["saved"] = str(number)
-            entries[name]["sha256"] = _save(path, saved / str(number), os.sep in name)
+            copied_up_to = 0 if scope.links and path.name not in _WRITTEN_IN_PLACE else LARGEST_COPY_BYTES
+            may_link = os.sep in name and path.name not in _WRITTEN_IN_PLACE
+            entries[name]["sha256"] = _save(path, saved / str(number), may_link and path.stat().st_size > copied_up_to)
     listings = {home: sorted(os.listdir(scope.prefix / home)) for home in scope.folders}
     content = {"schema": SCHEMA, **about, "roots": scope.roots, "folders": scope.folders, "listings": listings}
     _write_synced(temporary / MANIFEST, json.dumps({**content, "entries": entries}))
@@ -152,6 +159,7 @@ def _walk(scope: Scope) -> Iterator[tuple[str, Path]]:
         yield root, path
         if path.is_dir() and not path.is_symlink():
             for folder, folders, files in os.walk(path):
+                folders[:] = [name for name in folders if name != FOLDER]
                 for name in sorted((*folders, *files)):
                     found = Path(folder, name)
                     yield os.path.relpath(found, scope.prefix), found
@@ -173,11 +181,11 @@ def _describe(path: Path) -> dict[str, Any]:
 
 
 def _save(path: Path, saved: Path, may_link: bool) -> str:
-    """Save a file and return its SHA-256, "" if it is large and therefore linked.
+    """Save a file and return its SHA-256, "" if it is linked.
 
-    may_link: not for the project's own files, such as a lock file, which its tool writes in place.
+    may_link: not for what its tool writes in place, such as a lock file.
     """
-    if may_link and path.stat().st_size > LARGEST_COPY_BYTES:
+    if may_link:
         with suppress(OSError):  # this file system has no hard links
             os.link(path, saved)
             return ""

@@ -57,7 +57,7 @@ def _step(plan: Plan, step: Step) -> dict[str, Any]:
         "commands": step.remedy.commands,
         "kind": step.kind,
         "changes": [
-            {"name": c.name, "from": c.before, "to": c.after, "download_bytes": c.size_bytes}
+            {"name": c.name.removeprefix("conda:"), "from": c.before, "to": c.after, "download_bytes": c.size_bytes}
             for c in plan.changes_of(step)
         ],
         **diff,
@@ -78,12 +78,13 @@ def plan_lines(plan: Plan) -> Iterator[str]:
             yield f"   gpudoctor does not run this, because it {_NOT_RUN[step.kind]}{end}"
         yield from (f"     {command}" for command in step.remedy.commands)
         changes = [*plan.changes_of(step)] if plan.resolution is not None else []
-        width = max((len(change.name) for change in changes), default=0)
-        for change in changes:
+        names = [change.name.removeprefix("conda:") for change in changes]
+        width = max(map(len, names), default=0)
+        for name, change in zip(names, changes, strict=True):
             before, after = change.before or "not installed", change.after or "removed"
             text = f"{before} (reinstalled)" if before == after else f"{before} -> {after}"
             size = f" ({in_words(change.size_bytes)} to download)" if change.size_bytes is not None else ""
-            yield f"       {change.name:{width}}  {text}{size}"
+            yield f"       {name:{width}}  {text}{size}"
     if plan.resolution is not None and plan.resolution.diff:
         yield "Change pyproject.toml and the lock file:"
         yield from (f"     {line}" for line in plan.resolution.diff)

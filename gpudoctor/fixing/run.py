@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gpudoctor.containers.rebuild.interrupts import Interrupts
 from gpudoctor.errors import GpudoctorError
+from gpudoctor.fixing.conda import Conda
 from gpudoctor.fixing.environment import Inventory, read_inventory
 from gpudoctor.fixing.installers import Installer, installer_of
 from gpudoctor.fixing.plan import Plan, Step, make_plan, tool_of
@@ -45,6 +46,8 @@ class Fixer:
 
     def _installer(self, steps: Sequence[Step], report: Report, inventory: Inventory) -> Installer:
         tool = tool_of(steps)
+        if tool == "conda":
+            return Conda(inventory, self.environ)
         if tool:
             return Project(tool, inventory, self.environ)
         return installer_of(_tool(report), inventory, self.environ)

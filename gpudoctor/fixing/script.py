@@ -26,11 +26,12 @@ def script(plan: Plan, *, windows: bool) -> str:
 def _lines(plan: Plan, windows: bool) -> Iterator[str]:
     for number, step in enumerate(plan.steps, 1):
         yield ""
-        if step.actions and step.actions[0].tool:
+        if step.actions and step.actions[0].tool in ("uv", "poetry"):
             yield "# Run this script in the folder of the project."
         yield f"# {number}. {_comment(f'{step.check}: {step.remedy.summary}')}"
         for change in plan.changes_of(step) if plan.resolution is not None else ():
-            yield f"#    {change.name}: {change.before or 'not installed'} -> {change.after or 'removed'}"
+            before, after = change.before or "not installed", change.after or "removed"
+            yield f"#    {change.name.removeprefix('conda:')}: {before} -> {after}"
         for command in step.remedy.commands:
             if step.actions:
                 yield command

@@ -17,10 +17,9 @@ from gpudoctor.errors import GpudoctorError
 from gpudoctor.files import created_without, write_whole
 from gpudoctor.fixing.environment import Inventory, read_inventory
 from gpudoctor.fixing.programs import Refused
-from gpudoctor.fixing.record import Scope, digest_of, read_manifest, restore, scope_in, scope_of, unrecorded
+from gpudoctor.fixing.record import FOLDER, Scope, digest_of, read_manifest, restore, scope_in, scope_of, unrecorded
 from gpudoctor.fixing.refusals import is_own_folder
 
-FOLDER = ".gpudoctor"
 AFTER = "after.json"
 WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.2
@@ -84,11 +83,11 @@ class Store:
     def _note_project_files(self) -> None:
         """Note the content of the project's files after the change, so that an undo replaces no later one."""
         manifest = read_manifest(self.pending)
-        if manifest is not None and manifest.get("of_project"):
+        if manifest is not None and manifest.get("whole"):
             write_whole(self.pending / AFTER, json.dumps(_digests(scope_in(manifest, self.prefix))))
 
-    def _refuse_outdated_project(self, manifest: Mapping[str, Any], inventory: Inventory) -> None:
-        """Refuse to undo in a project what was changed since. Raises Refused."""
+    def _refuse_outdated_whole(self, manifest: Mapping[str, Any], inventory: Inventory) -> None:
+        """Refuse to restore a whole project or environment that was changed since. Raises Refused."""
         scope = scope_in(manifest, self.prefix)
         after = json.loads((self.record / AFTER).read_text(encoding="utf-8"))
         changed = sorted(name for name, digest in _digests(scope).items() if digest != after.get(name))
@@ -96,7 +95,9 @@ class Store:
         installed = {item.name: item.version for item in inventory.distributions if item.own}
         packages = sorted(name for name in {*expected, *installed} if expected.get(name) != installed.get(name))
         known = {
-            os.path.realpath(p) for item in inventory.own({*installed}) for p in paths_of(item.folder, item.files or ())
+            os.path.realpath(path)
+            for item in inventory.own({*installed})
+            for path in (item.info, *paths_of(item.folder, item.files or ()))
         }
         files = sorted(
             n for n in unrecorded(scope, manifest["entries"]) if os.path.realpath(scope.prefix / n) not in known
@@ -128,8 +129,8 @@ class Store:
                     f"{name} was changed after the fix (from {version or 'not installed'} to {now or 'not installed'}):"
                     " to restore only a part would mix versions"
                 )
-        if manifest.get("of_project"):
-            self._refuse_outdated_project(manifest, inventory)
+        if manifest.get("whole"):
+            self._refuse_outdated_whole(manifest, inventory)
         known = {*manifest["before"], *manifest["after"]}
         roots = {*manifest["roots"]}
         for item in inventory.distributions:

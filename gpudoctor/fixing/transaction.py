@@ -35,7 +35,8 @@ def apply(
     _refuse_outdated(inventory, resolution)
     installer.inventory = inventory
     names = {change.name for change in resolution.changes}
-    refuse_unrecordable(inventory, names)
+    if installer.name != "conda":
+        refuse_unrecordable(inventory, names)
     store.fetched.mkdir()
     try:
         say("Fetching the packages")
@@ -50,9 +51,12 @@ def apply(
         touched = scope_of(store.prefix, inventory.folders, [*old, *(path for path, _ in new)])
         refuse_if_used(inventory, (str(path) for path in touched.paths(touched.roots)))
         scope = installer.whole_scope() or touched
-        refuse_if_full(store.prefix, sum(size for _, size in new) + _small_bytes(scope.paths(scope.roots)))
+        kind = {"whole": scope is not touched, "of_project": scope.prefix != touched.prefix}
+        refuse_if_full(
+            store.prefix, sum(size for _, size in new) + (0 if scope.links else _small_bytes(scope.paths(scope.roots)))
+        )
         say("Recording the environment")
-        take(scope, store.pending, {**_about(inventory, resolution), "of_project": scope is not touched})
+        take(scope, store.pending, {**_about(inventory, resolution), **kind})
         why = _change(installer, resolution, store, is_worse, say)
         if why:
             return why, store.settle()

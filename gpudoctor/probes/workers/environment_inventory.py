@@ -5,6 +5,7 @@ Standard library only, from Python 3.8 on: it runs under the interpreter of that
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -37,7 +38,10 @@ def collect(_arguments: Mapping[str, Any]) -> Facts:
         "folders": own,
         "scripts": paths["scripts"],
         "markers": _markers(),
-        "distributions": [found for folder in _folders(own) for found in _distributions(folder, folder in own)],
+        "distributions": [
+            *(found for folder in _folders(own) for found in _distributions(folder, folder in own)),
+            *_conda_packages(os.path.join(sys.prefix, "conda-meta")),
+        ],
     }
 
 
@@ -67,6 +71,28 @@ def _distributions(folder: str, own: bool) -> Iterator[Facts]:
             "installer": (_read(os.path.join(path, "INSTALLER"), 64) or "").strip(),
             "direct_url": direct,
             "own": own,
+        }
+
+
+def _conda_packages(folder: str) -> Iterator[Facts]:
+    """Yield what conda installed, named "conda:NAME", in versions as conda writes them: "2.5.1=cuda126_py311"."""
+    for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        text = _read(os.path.join(folder, entry), MOST_RECORD_BYTES) if entry.endswith(".json") else None
+        try:
+            package = json.loads(text or "")
+            files = ['"../%s",,' % path.replace('"', '""') for path in package["files"]]
+            name, version = "conda:" + package["name"], package["version"] + "=" + package["build"]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+        yield {
+            "name": name,
+            "version": version,
+            "requires": [],
+            "info": os.path.join(folder, entry),
+            "record": "\n".join(files),
+            "installer": "conda",
+            "direct_url": "",
+            "own": True,
         }
 
 
