@@ -27,7 +27,7 @@ def driver_state(
         label=driver.label,
         works=driver_works(driver, devices),
         asked=driver.cuda_init_code is not None or torch_runtime is not None or cupy_runtime is not None,
-        not_found=first(of_kind(symptoms, *NOT_FOUND)),
+        not_found=None if of_kind(symptoms, "nix-libcuda-told") else first(of_kind(symptoms, *NOT_FOUND)),
         too_old=too_old,
         other_libcuda=said if too_old is None else None,
         cuda_version=_offered(driver, too_old),

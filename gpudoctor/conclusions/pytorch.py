@@ -20,7 +20,7 @@ ELSEWHERE = (
         "guess-no-nvidia-gpu",
     ),
     *("guess-container", "guess-compose-without-gpu", "guess-two-builds", "guess-pod-asks-for-none"),
-    "guess-service-unseen",
+    *("guess-service-unseen", "nix-libcuda-told"),
 )
 
 
@@ -59,7 +59,8 @@ def pytorch(
         return _probably_cpu(read, replaced[0].fact, "the wheels of PyPI for Windows have no CUDA")
     if read.available is not False or _another_reason(read, torch_runtime, driver, devices, environment):
         return read
-    silent = bool(of_kind(said, "torch-gpu-wanted", *(("torch-on-cpu",) if gpu.name else ())))
+    of_numba = of_kind(said, "about-numba") and not of_kind(said, "about-torch-named")
+    silent = not of_numba and bool(of_kind(said, "torch-gpu-wanted", *(("torch-on-cpu",) if gpu.name else ())))
     if (
         silent
         and not (place.about_container or of_kind(said, *ELSEWHERE))

@@ -44,6 +44,8 @@ TABLE = """\
 BESIDE = {"alone": "", "beside": TABLE}
 FILE, TEXTS = Path(__file__).parent / "every_row.json", Path(__file__).parent / "every_text.json"
 EXAMPLES = {
+    "nix-libcuda-told": "on NixOS the program cannot find libcuda",
+    "guess-two-pynvml": "it crashes, with pynvml 11.5 and nvidia-ml-py 12.5 installed",
     "guess-service-unseen": "the cron job finds no GPU, in my shell it works",
     "guess-amd-devices-hidden": "HIP_VISIBLE_DEVICES=1 with a single GPU, no GPU is found",
     "guess-fast-when-cool": "after ten minutes it is slow, and fast again when it has cooled down",
