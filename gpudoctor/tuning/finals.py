@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor.model.tuning import OK, Measurement, Trial
-from gpudoctor.tuning.executor import Executor
+from gpudoctor.tuning.executor import BUDGET_ENDED, Executor
 from gpudoctor.tuning.known import Known, Limits
 from gpudoctor.tuning.search import SearchResult, result_of
 from gpudoctor.tuning.settings import together
@@ -56,6 +56,8 @@ def settle(
     own_worker = limits.drifts and FEWEST_TURNS * turn_seconds <= deadline - executor.now()
     while executor.now() < deadline and not _is_settled(ratios, sizes):
         turn = [_measure(executor, result, size, limits, own_worker) for size in sizes]
+        if any(measurement.detail == BUDGET_ENDED for measurement in turn):
+            break
         for measurement in turn:
             observe(measurement)
         taken += turn

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gpudoctor.model.tuning import COMPLEX_PRECISIONS, OK, PRECISIONS, Measurement, Numerics, Recommendation
-from gpudoctor.tuning.executor import Executor
+from gpudoctor.tuning.executor import BUDGET_ENDED, Executor
 from gpudoctor.tuning.finals import settle
 from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.reasons import (
@@ -124,9 +124,14 @@ def _measured_again(
         return []
     turns: list[list[Measurement]] = []
     while executor.now() < limits.deadline and not _decided(turns):
-        turns.append([_again(executor, result.best, limits) for result in pair if result.best])
-        for measurement in turns[-1]:
+        turn = [_again(executor, result.best, limits) for result in pair if result.best]
+        if any(measurement.detail == BUDGET_ENDED for measurement in turn):  # it says nothing of a precision
+            break
+        turns.append(turn)
+        for measurement in turn:
             observe(measurement)
+    if not turns:
+        return []
     taken = zip(*turns, strict=True)
     if _has_failed(turns):
         measured = [(*result.measurements, *more) for result, more in zip(pair, taken, strict=True)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import UNSUPPORTED, Measurement, Trial
-from gpudoctor.tuning.executor import Effort, Executor
+from gpudoctor.tuning.executor import BUDGET_ENDED, Effort, Executor
 from gpudoctor.tuning.known import Known, Limits
 from gpudoctor.tuning.policies import EXHAUSTIVE, SEARCH, Policy, chosen
 from gpudoctor.tuning.throughput import undisturbed
@@ -69,6 +69,9 @@ def search(
                 break
             measurement = _measure(executor, precision, size, known)
             if measurement is None:
+                break
+            if measurement.detail == BUDGET_ENDED:
+                cut_short = True
                 break
             observe(measurement)
             answered[size] = measurement.batch_size

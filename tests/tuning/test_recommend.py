@@ -15,7 +15,7 @@ from gpudoctor.model.tuning import (
     Recommendation,
     Trial,
 )
-from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
 from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.reasons import near_best, why_this_size
 from gpudoctor.tuning.recommend import recommend
@@ -232,6 +232,24 @@ def test_the_two_best_are_measured_again_in_turns_and_that_decides() -> None:
     assert len(seen) == 4
     assert found is not None
     assert found.precision == "bf16"
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3])
+def test_a_turn_that_the_budget_ends_is_no_failure_of_a_precision(after: int) -> None:
+    class Ending(Device):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            if len(self.asked) < after:
+                return super().measure(trial, effort)
+            return Measurement(
+                precision=trial.precision, batch_size=trial.batch_size, status=UNSUPPORTED, detail=BUDGET_ENDED
+            )
+
+    device = Ending(bf16=3000.0, fp16=3100.0)
+    results = [result(measurement("bf16", 3000.0)), result(measurement("fp16", 3100.0))]
+    found = recommend(device, results, passed("bf16", "fp16"))
+    assert found is not None
+    assert (found.precision, len(device.asked)) == ("fp16", after)
+    assert [other.throughput is None for other in found.runners_up] == [False]
 
 
 def test_a_gain_at_the_edge_is_measured_longer() -> None:

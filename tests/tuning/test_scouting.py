@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model.tuning import OK, Measurement, Trial
-from gpudoctor.tuning.executor import Effort
+from gpudoctor.model.tuning import OK, UNSUPPORTED, Measurement, Trial
+from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
 from gpudoctor.tuning.finals import settle
 from gpudoctor.tuning.known import Known, Limits
 from gpudoctor.tuning.scouting import MOST_TRIALS, SECONDS, gaps, scout
@@ -71,6 +71,20 @@ def test_a_size_between_powers_of_two_meets_those_next_to_it() -> None:
     assert found.best is not None
     assert found.best.batch_size >= 64
     assert found.unsteady == 0.0
+
+
+def test_a_turn_that_the_budget_ends_is_no_failure_of_a_size() -> None:
+    class Ending(Replayed):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            if len(self.trials) < 6:
+                return super().measure(trial, effort)
+            return Measurement(precision="bf16", batch_size=trial.batch_size, status=UNSUPPORTED, detail=BUDGET_ENDED)
+
+    seen = result_of("bf16", tuple(measured(size, LSTM[size]) for size in (32, 64, 96, 128)), LIMITS)
+    found = settle(Ending(LSTM), seen, LIMITS, lambda _: None)  # type: ignore[arg-type]
+    assert found.best is not None
+    assert found.best.batch_size == 96
+    assert {m.status for m in found.measurements} == {OK}
 
 
 def test_no_larger_batch_than_allowed_is_looked_at() -> None:

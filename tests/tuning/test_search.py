@@ -11,7 +11,7 @@ import pytest
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.tuning import NUMERICS, OK, OUT_OF_MEMORY, UNSUPPORTED, Conditions, Measurement, Trial
 from gpudoctor.tuning import policies, throughput
-from gpudoctor.tuning.executor import Effort
+from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
 from gpudoctor.tuning.known import Known, Limits
 from gpudoctor.tuning.policies import climb, confirm, knee, rungs
 from gpudoctor.tuning.recommend import recommend
@@ -186,6 +186,20 @@ def test_code_for_one_sample_alone_is_measured_with_it() -> None:
 def test_code_that_fails_for_one_sample_too_fails(limits: Limits, first: int) -> None:
     with pytest.raises(WorkloadError, match=f"fails at {first}"):
         search(FailsFrom(1), "fp32", limits, lambda _: None)
+
+
+def test_a_trial_that_the_budget_ends_did_not_fail() -> None:
+    class Ending(SimulatedDevice):
+        def measure(self, trial: Trial, effort: Effort) -> Measurement:
+            if len(self.trials) < 3:
+                return super().measure(trial, effort)
+            return Measurement(
+                precision=trial.precision, batch_size=trial.batch_size, status=UNSUPPORTED, detail=BUDGET_ENDED
+            )
+
+    result = search(Ending(PLAIN), "fp32", Limits(memory_bytes=PLAIN.memory_bytes), lambda _: None)
+    assert result.cut_short
+    assert {m.status for m in result.measurements} == {OK}
 
 
 def test_a_bug_of_the_user_is_never_taken_for_too_large() -> None:
