@@ -12,7 +12,7 @@ from gpudoctor.symptoms import Symptoms, most_telling, of_kind
 def bitsandbytes_cuda_setup(
     pytorch: Pytorch, python: Python = Python(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """bitsandbytes finds no CUDA library that fits the installed PyTorch.
+    """bitsandbytes finds no CUDA library that matches the installed PyTorch.
 
     Why: it loads libbitsandbytes_cuda128.so for a PyTorch built with CUDA 12.8. If its wheel has no such library,
     quantised layers and 8-bit optimizers fail with "compiled without GPU support".
@@ -55,7 +55,7 @@ def _failed(
     return Finding(
         # Without CUDA in PyTorch that is the cause, and comes first.
         severity=Severity.WARNING if pytorch.build_read == "cpu" else Severity.ERROR,
-        summary=f"bitsandbytes{f' {found[1]}' if found else ''} finds no CUDA library that fits"
+        summary=f"bitsandbytes{f' {found[1]}' if found else ''} finds no matching CUDA library"
         f"{f' CUDA {cuda}' if cuda else ''}: {symptom.text}",
         subject="bitsandbytes",
         facts=(symptom.fact, found[0] if found else ""),

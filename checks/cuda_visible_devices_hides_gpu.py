@@ -78,7 +78,7 @@ def _all_hidden(choice: DeviceChoice, because: str = "") -> Finding:
     if not because and choice.reason not in ("", "ends the list"):
         because = f"{choice.bad} {choice.reason}"
     remove = f"Remove {choice.name}, also where a program, a job or os.environ sets it, unless the GPUs are hidden on "
-    name_one = "Name a GPU that exists: numbers start at 0"
+    name_one = "Name a GPU that exists: the numbers start at 0"
     return Finding.error(
         choice.name,
         f'{choice.name}="{choice.value}" hides {gpus}{f": {because}" if because else ""}',

@@ -30,7 +30,7 @@ def cudnn_missing_or_mismatch(
     python: Python = Python(),
     symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
-    """cuDNN is missing, or another version is loaded than the framework was built with.
+    """cuDNN is missing, or is not the version that the framework was built with.
 
     Why: convolutions and attention run in cuDNN. PyTorch, TensorFlow and JAX refuse an older cuDNN, and parts of two
     versions do not work together: "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH". Usually LD_LIBRARY_PATH contains the

@@ -48,7 +48,7 @@ def _failed(name: str, cupy_numpy: CupyNumpy, failure: Symptom) -> Finding:
     if failure.kind == "cupy-python-too-new":
         summary = f"{name} needs the module {failure.names['module']}, which this Python no longer has"
     elif failure.kind == "cupy-python-too-old":
-        summary = f"{name} is written for a newer Python than {failure.names['python']}"
+        summary = f"{name} needs a newer Python than {failure.names['python']}"
         fixes = (Fix("install-cupy-in-new-environment"),)
     elif failure.kind == "cupy-numpy-conflict":
         summary = f"No release of NumPy fits all requested packages: {failure.names['error']}"

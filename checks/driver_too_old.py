@@ -126,7 +126,7 @@ def _newer_ptx(
     number = _device_with_ptx_alone(pytorch, devices, state.cuda_version)
     library = "cupy" if said and said[0].fact.startswith("cupy") else "torch"
     if said:
-        summary = "A program asks the driver to compile PTX of a newer CUDA toolkit"
+        summary = "A program asks the driver to compile PTX from a newer CUDA toolkit"
         facts = (said[0].fact, *VERSIONS)
     elif number is not None:
         device = devices[number]

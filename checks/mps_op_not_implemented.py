@@ -31,7 +31,8 @@ def mps_op_not_implemented(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
                 "set-variable",
                 name=FALLBACK,
                 value="1",
-                summary=f"Set {FALLBACK}=1 before PyTorch is imported: such operators then run on the CPU, slower",
+                summary=f"Set {FALLBACK}=1 before PyTorch is imported. Such operators then run on the CPU, which is "
+                "slower",
             ),
             Fix("upgrade-torch", summary="Update PyTorch, which implements more operators with each release"),
         )
