@@ -11,6 +11,7 @@ from gpudoctor.fixing.installers import Change, Pin, Pip, Resolution
 from gpudoctor.fixing.plan import check_names, choose, make_plan, steps_of
 from gpudoctor.fixing.script import script
 from gpudoctor.model import Finding, Remedy, Report, Severity, Snapshot
+from tests.test_machines import diagnosed
 
 PYTHON = "/srv/venv/bin/python"
 INSTALL = Remedy(summary="Install it", commands=(f"{PYTHON} -m pip install torch==2.13.0+cu130",))
@@ -154,3 +155,20 @@ def test_a_comment_of_a_script_is_one_line() -> None:
     hostile = Remedy(summary="Install\nrm -rf ~", commands=INSTALL.commands)
     plan = make_plan(steps_of([finding("a", hostile)], PYTHON), inventory(), Resolved(inventory(), {}))
     assert "\nrm -rf ~" not in script(plan, windows=False)
+
+
+def test_the_plan_of_a_recorded_windows_machine() -> None:
+    on_windows = diagnosed("windows-pypi-cpu-wheel")
+    assert on_windows.snapshot.python is not None
+    python = on_windows.snapshot.python.executable or ""
+    found = next(f for f in on_windows.findings if f.check_id == "torch-cpu-build")
+    (step,) = steps_of([found], python)
+    (action,) = step.actions
+    assert (step.kind, action.tool) == ("environment", "")
+    assert action.requirements[0].startswith("torch==")
+    assert "+cu" in action.requirements[0]
+    plan = make_plan([step], inventory(), Resolved(inventory(), {}))
+    lines = script(plan, windows=True).splitlines()
+    command = next(line for line in lines if " -m pip install " in line)
+    assert python in command
+    assert lines[lines.index(command) + 1] == "if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }"
