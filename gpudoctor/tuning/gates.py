@@ -42,6 +42,8 @@ IN_EFFECT = 1e-5
 ABOVE_STRICT = 3.0
 """Times the error of strict fp32 that bf16 and fp16 must at least have; they round 8192 and 65536 times as coarsely."""
 
+NO_FINITE_LOSS = "losses: they are NaN or infinite in the reference too"
+
 _ROUNDED = ("tf32", "bf16", "fp16")
 _AUTOCAST = ("bf16", "fp16")
 
@@ -61,6 +63,7 @@ class Compared:
     steps_compared: int = 0
     product_error: Annotated[float | None, Fact("relative error of a product of zero-mean matrices")] = None
     not_finite_step: Annotated[int | None, Fact("first step with NaN or infinity if the reference has none")] = None
+    losses_finite: Annotated[bool, Fact("whether no loss of the reference is NaN or infinite")] = True
     stepped: Annotated[bool, Fact("whether the optimiser stepped every time")] = True
     trained: bool = False
     problem: Annotated[str, Fact("why it is not compared with the best reference; empty if it is")] = ""
@@ -174,7 +177,9 @@ def _not_compared(compared: Compared) -> Iterator[str]:
         )
     if compared.trained and compared.gradient_error is None:
         yield "gradients: no torch optimiser received any"
-    if compared.trained and not any(error is not None for error in compared.loss_errors):
+    if compared.trained and not compared.losses_finite:
+        yield NO_FINITE_LOSS
+    elif compared.trained and not any(error is not None for error in compared.loss_errors):
         yield "losses: the step returns no loss"
 
 

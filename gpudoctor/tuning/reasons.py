@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gpudoctor.data.numerics import percent
 from gpudoctor.model.tuning import OK, Measurement, Numerics, RunnerUp
 from gpudoctor.tuning.figures import FEW_STEPS, spoilt_by
-from gpudoctor.tuning.gates import reference_name
+from gpudoctor.tuning.gates import NO_FINITE_LOSS, reference_name
 from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.search import SearchResult
 from gpudoctor.tuning.throughput import MOST_TOLERANCE, error_of, rate
@@ -183,3 +183,5 @@ def warnings_of(chosen: Measurement, verdict: Numerics | None) -> Iterator[str]:
     yield from dict.fromkeys((*chosen.warnings, *spoilt_by(chosen)))
     if verdict is None:
         yield f"the numerical error of {chosen.precision} was not measured"
+    elif NO_FINITE_LOSS in verdict.not_compared:
+        yield "the loss is NaN or infinite in every precision, also in the reference: look at the training first"

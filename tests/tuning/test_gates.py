@@ -180,6 +180,8 @@ def test_what_could_not_be_compared_is_said() -> None:
         "gradients: no torch optimiser received any",
         "losses: the step returns no loss",
     )
+    not_finite = judge(replace(plain, losses_finite=False)).not_compared
+    assert not_finite[-1] == "losses: they are NaN or infinite in the reference too"
     itself = Compared(precision="fp32", reference="fp32", problem="fp64 failed: TypeError: no float64 on MPS")
     assert judge(itself).not_compared == (
         "float32 is the reference: fp64 failed: TypeError: no float64 on MPS",

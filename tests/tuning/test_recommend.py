@@ -16,6 +16,7 @@ from gpudoctor.model.tuning import (
     Trial,
 )
 from gpudoctor.tuning.executor import BUDGET_ENDED, Effort
+from gpudoctor.tuning.gates import NO_FINITE_LOSS
 from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.reasons import near_best, why_this_size
 from gpudoctor.tuning.recommend import recommend
@@ -221,6 +222,14 @@ def test_what_may_have_spoilt_it_is_reported_once() -> None:
         "another process uses 3.0 GiB",
         "step times vary by 23% of the median",
     )
+
+
+def test_a_loss_that_is_never_finite_is_a_warning() -> None:
+    verdict = replace(passed("fp32")[0], not_compared=(NO_FINITE_LOSS,))
+    for given, expected in ((verdict, True), (passed("fp32")[0], False)):
+        found = recommend(None, [FP32], [given])
+        assert found is not None
+        assert any(warning.startswith("the loss is NaN") for warning in found.warnings) is expected
 
 
 def test_the_two_best_are_measured_again_in_turns_and_that_decides() -> None:

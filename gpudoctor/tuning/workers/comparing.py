@@ -5,6 +5,7 @@ fp32 runs in addition to the tested precision and the reference: if rounding err
 to step, it shows how much of a difference is not the precision's fault.
 """
 
+import math
 import time
 import traceback
 from collections.abc import Callable
@@ -192,6 +193,7 @@ def _differences(library: Any, tested: Run, reference: Run, strict: Run | None) 
         strict_gradient_error=library.relative_error(exact.gradients, expected.gradients),
         strict_loss_errors=loss_errors(strict.losses, reference.losses) if strict is not None else (),
         not_finite_step=_not_finite_step(tested, reference),
+        losses_finite=all(math.isfinite(loss) for loss in reference.losses if loss is not None),
         stepped=all(step.stepped for step in tested.steps),
         trained=first.trained,
     )

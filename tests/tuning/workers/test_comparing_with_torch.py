@@ -302,6 +302,15 @@ def test_only_returned_values_if_there_is_no_model() -> None:
     assert "loss_error" not in facts
 
 
+def test_a_loss_that_is_never_finite_is_said() -> None:
+    class Broken(Training):
+        def step(self, batch: Any) -> Any:
+            return super().step(batch) * math.nan
+
+    facts = compared(lambda device, precision: Broken(perceptron, vectors, cross_entropy, precision), "bf16")
+    assert facts["not_compared"] == ["losses: they are NaN or infinite in the reference too"]
+
+
 def test_a_step_that_returns_nothing() -> None:
     class Silent(Training):
         def step(self, batch: Any) -> Any:
