@@ -3,7 +3,7 @@
 Between two trials of a search the load of the machine changes; between two of one turn it changes less. A ratio of
 two rates of one turn is therefore steadier than the rates, and the median over the turns forgets a turn that was hit.
 
-On a processor each trial of a turn has a worker of its own, if there is time: what larger batches have left in the
+On a processor each turn has a worker of its own, smaller batches first, if there is time: what larger ones leave in the
 memory allocator makes smaller ones faster than they are in a training (a character LSTM at batch 64: 2,400 samples a
 second after larger ones, 1,800 in a process of its own; torch 2.13.0+cpu, glibc 2.36, 2026-11-24).
 """
@@ -28,6 +28,9 @@ CLOSE, FAR_BEHIND = 0.1, 0.2
 
 MOST_SIZES = 4
 FEWEST_TURNS, MOST_TURNS = 3, 7
+TURNS_WORTH_IT = 2
+"""Turns for which there must be time with a worker of their own; without it they share one."""
+
 SHARE = 0.6
 """Of the time left, for the turns."""
 
@@ -52,10 +55,12 @@ def settle(
     if known.limits.largest_batch is not None and known.limits.largest_batch == known.limits.smallest_batch:
         return result
     sizes, taken, ratios = _first(known, reference), list[Measurement](), dict[int, list[float]]()
-    turn_seconds = len(sizes) * (limits.start_seconds + 2 * SECONDS)
-    own_worker = limits.drifts and FEWEST_TURNS * turn_seconds <= deadline - executor.now()
+    turn_seconds = limits.start_seconds + 2 * SECONDS * len(sizes)
+    own_worker = limits.drifts and TURNS_WORTH_IT * turn_seconds <= deadline - executor.now()
     while executor.now() < deadline and not _is_settled(ratios, sizes):
-        turn = [_measure(executor, result, size, limits, own_worker) for size in sizes]
+        if own_worker:
+            executor.close()
+        turn = [_measure(executor, result, size, limits) for size in sizes]
         if any(measurement.detail == BUDGET_ENDED for measurement in turn):
             break
         for measurement in turn:
@@ -130,9 +135,7 @@ def _error(found: Sequence[float]) -> float:
     return 1.25 * statistics.stdev(found) / math.sqrt(len(found)) / statistics.median(found)
 
 
-def _measure(executor: Executor, result: SearchResult, size: int, limits: Limits, own_worker: bool) -> Measurement:
-    if own_worker:
-        executor.close()
+def _measure(executor: Executor, result: SearchResult, size: int, limits: Limits) -> Measurement:
     left = max(limits.deadline - executor.now(), 0.0)
     effort = replace(limits.effort, limit_seconds=min(SECONDS, left), most_seconds=left)
     return executor.measure(Trial(precision=result.precision, batch_size=size), effort)
