@@ -1,7 +1,9 @@
 """Builds of extensions that import PyTorch, in an environment of their own that has none."""
 
+import re
 from collections.abc import Iterator
 
+from gpudoctor.data.packages import extension_distributions
 from gpudoctor.model import Finding, Fix, Pytorch
 from gpudoctor.registry import check, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
@@ -41,11 +43,18 @@ def build_isolation_hides_torch(pytorch: Pytorch, symptoms: Symptoms = None) -> 
     )
 
 
+def _is_package(word: str) -> bool:
+    """Return whether a word after "pip install" names a package: in "pip install it" it does not."""
+    if word.startswith("-") or "://" in word:
+        return False
+    return word in extension_distributions() or re.search(r"[\d_=-]", word.strip(".,:-")) is not None
+
+
 def _package(symptoms: Symptoms) -> str:
     named = [found.names.get("package", "") for found in of_kind(symptoms, "build-lacks-torch-said")]
     named += [found.names.get("package", "") for found in of_kind(symptoms, "package-build-failed")]
     for found in of_kind(symptoms, "pip-install-command"):
         words = found.names.get("arguments", "").split()
-        named += [word for word in words if not word.startswith("-") and "://" not in word]
+        named += [word for word in words if _is_package(word)]
     names = [name.rstrip(".,:") for name in named]
     return next((name for name in names if name and name not in NOT_BUILT), "")

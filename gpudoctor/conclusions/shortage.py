@@ -24,6 +24,10 @@ HELD = ("vllm-memory-held",)
 def shortage(symptoms: Symptoms, devices: Devices) -> Shortage:
     """Return the shortage in the messages: the one with most numbers, device memory before host memory."""
     found = [_shortage(symptom, devices) for symptom in of_kind(symptoms, "@memory-short")]
+    if of_kind(symptoms, "about-jax") and not of_kind(
+        symptoms, "about-torch-named"
+    ):  # CUDA's own message names no program
+        found = [replace(one, library="jax") if one.library == "cuda" else one for one in found]
     return max(found, key=_weight, default=Shortage())
 
 

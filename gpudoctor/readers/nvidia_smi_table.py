@@ -33,7 +33,7 @@ _BUS = r"(?:[0-9A-F]{4,8}:)?[0-9A-F]{2}:[0-9A-F]{2}\.[0-7]"
 _ROW = regex(
     rf"(?i)(?<!\S)(?P<index>\d{{1,3}}) (?P<name>(?!N/A )[A-Z][\w .()+/-]{{1,60}}?|ERR!) "
     rf"(?P<mode>On|Off|WDDM|TCC|MCDM|N/A|ERR!) (?:(?P<bus>{_BUS})|N/A|ERR!)(?: (?:On|Off|N/A|ERR!))?"
-    r"(?: (?P<ecc>\d{1,9}|Off|N/A|ERR!)(?=\s|$))?"
+    r"(?: (?P<ecc>\d{1,9}|Off|N/A|ERR!)(?= (?:\d|N/A|ERR!)|$))?"  # before a name it is the index of the next row
 )
 _END = regex(r"(?<!\S)(?:Processes:|MIG devices:|NVIDIA-SMI \d)")
 _TEMPERATURE = regex(r"(?<!\S)(\d{1,3})C(?!\S)")

@@ -78,3 +78,18 @@ def test_what_a_command_installs_in_addition_is_not_what_is_built(first: str) ->
     said_so = Symptom(kind="build-lacks-torch-said", text="x")
     (finding,) = run_check("build-isolation-hides-torch", symptoms=(said_so, command)).findings
     assert finding.subject == "flash-attn"
+
+
+@pytest.mark.parametrize(
+    ("words", "subject"),
+    [
+        ("I did pip install it and got", "build"),
+        ("The pip one fails. Is pip installing in the wrong order?", "build"),
+        ("pip install deepspeed", "deepspeed"),
+        ("pip install my-kernels", "my-kernels"),
+    ],
+)
+def test_a_word_of_prose_is_not_taken_for_a_package(words: str, subject: str) -> None:
+    symptoms = said(f'{words}\n{MISSING} while "Getting requirements to build wheel"')
+    (finding,) = run_check("build-isolation-hides-torch", symptoms=symptoms).findings
+    assert finding.subject == subject

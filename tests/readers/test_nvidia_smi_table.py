@@ -248,3 +248,12 @@ def test_the_two_names_of_one_release(smi: str, driver: str, wsl: int | None) ->
     text = WINDOWS.replace("TCC/WDDM", "Persistence-M").replace("WDDM", "On  ").replace("SMI 546.33", f"SMI {smi}")
     system = read(text.replace("Driver Version: 546.33", f"Driver Version: {driver}")).get("system")
     assert (None if system is None else system.wsl) == wsl
+
+
+def test_without_its_last_column_a_row_takes_no_number_of_the_next_one() -> None:
+    rows = """
+|   0  Tesla P40                      Off | 00000000:06:10.0 Off |
+|   1  Tesla P40                      Off | 00000000:06:11.0 Off |
+"""
+    first, second = nvidia_smi_table.read(clean_text(rows, "report"))["devices"]
+    assert (first.ecc_uncorrected_volatile, second.ecc_uncorrected_volatile) == (None, None)
