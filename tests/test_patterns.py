@@ -90,8 +90,8 @@ def slow(patterns: Iterable[str]) -> dict[str, str]:
 
 
 def test_the_test_finds_what_is_quadratic() -> None:
-    quadratic = {r"(\w+)\s+=", r"(?:a|b)+c"}
-    assert any(set(slow([*quadratic, r"a{1,20}b"])) == quadratic for _ in range(5)), "a busy machine hides one at times"
+    quadratic = {r"(\w+)\s+=", r"(?:a|b)+?c"}
+    assert set(slow([*quadratic, r"a{1,20}b"])) == quadratic
     assert slow([r"a{1,20}b", r"(?<!\w)\w{1,60}=", r"CUDA error: \w+"]) == {}
 
 

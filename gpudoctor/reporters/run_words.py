@@ -150,9 +150,10 @@ def machine_parts(watch: Watch) -> Iterator[str]:
     threads = [sample.threads for sample in watch.samples if sample.threads is not None]
     if processes and threads:
         yield f"up to {max(processes)} processes with {max(threads)} threads"
-    disk = [sample.disk_bytes for sample in watch.samples if sample.disk_bytes]
-    if disk:
-        yield f"disk: {size_text(disk[-1][0])} read, {size_text(disk[-1][1])} written"
+    read = [sample.disk_read_bytes for sample in watch.samples if sample.disk_read_bytes is not None]
+    written = [sample.disk_written_bytes for sample in watch.samples if sample.disk_written_bytes is not None]
+    if read and written:
+        yield f"disk: {size_text(read[-1])} read, {size_text(written[-1])} written"
     shm = [sample.shm_free_bytes for sample in watch.samples if sample.shm_free_bytes is not None]
     if shm:
         yield f"at least {gibibytes(min(shm))} GiB free in /dev/shm"

@@ -55,7 +55,8 @@ class CpuUse:
             found["memory_bytes"] = sum(process[4] for process in self._family)
             found["processes"] = len(self._family)
             found["threads"] = sum(process[3] for process in self._family)
-            found["disk_bytes"] = self._disk.look(self._pids)
+            disk = self._disk.look(self._pids)
+            found["disk_read_bytes"], found["disk_written_bytes"] = disk or (None, None)
         try:
             shm = os.statvfs(SHARED_MEMORY)
             found["shm_free_bytes"] = shm.f_bavail * shm.f_frsize

@@ -45,7 +45,8 @@ class Sample:
     memory_bytes: Annotated[int | None, Fact("of all processes of the program")] = None
     processes: int | None = None
     threads: int | None = None
-    disk_bytes: Annotated[tuple[int, ...] | None, Fact("read from disks and written to them so far")] = None
+    disk_read_bytes: Annotated[int | None, Fact("read from disks so far")] = None
+    disk_written_bytes: Annotated[int | None, Fact("written to disks so far")] = None
     shm_free_bytes: Annotated[int | None, Fact("free shared memory")] = None
     cgroup_periods: Annotated[tuple[int, ...] | None, Fact("periods of the CPU limit, and those that it cut short")] = (
         None

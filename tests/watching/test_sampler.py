@@ -211,7 +211,14 @@ def test_all_events_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) 
     )
     samples = [
         Sample(
-            at_seconds=at, cpu_cores=cores, devices=seen, memory_bytes=150, processes=2, threads=3, disk_bytes=(0, 0)
+            at_seconds=at,
+            cpu_cores=cores,
+            devices=seen,
+            memory_bytes=150,
+            processes=2,
+            threads=3,
+            disk_read_bytes=0,
+            disk_written_bytes=0,
         )
         for at, cores in ((0.5, None), (1.5, None), (2.0, 2.5))
     ]
