@@ -8,6 +8,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from gpudoctor.errors import UsageError
 from gpudoctor.trust import refuse_links_of_others
@@ -133,3 +134,16 @@ def read_bounded(path: Path, maximum_bytes: int) -> bytes:
     if len(data) > maximum_bytes:
         raise ValueError(f"{path}: larger than {maximum_bytes:,} bytes")
     return data
+
+
+def locked(lock: IO[str]) -> IO[str] | None:
+    """Return the file with a lock that lasts until it is closed; None, and it is closed, if another process has it."""
+    with contextlib.suppress(ImportError):  # Windows has no such lock
+        import fcntl
+
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            return None
+    return lock

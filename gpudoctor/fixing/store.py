@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gpudoctor.errors import GpudoctorError
-from gpudoctor.files import created_without, write_whole
+from gpudoctor.files import created_without, locked, write_whole
 from gpudoctor.fixing.environment import Inventory, read_inventory
 from gpudoctor.fixing.programs import Refused
 from gpudoctor.fixing.record import FOLDER, Scope, digest_of, read_manifest, restore, scope_in, scope_of, unrecorded
@@ -159,13 +159,4 @@ def _lock(path: Path) -> IO[str] | None:
         descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except OSError as error:
         raise GpudoctorError(f"cannot write {path}: {error.strerror}") from None
-    lock = os.fdopen(descriptor, "w")
-    with suppress(ImportError):  # Windows has no such lock
-        import fcntl
-
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            return None
-    return lock
+    return locked(os.fdopen(descriptor, "w"))

@@ -17,7 +17,7 @@ from gpudoctor.containers.images.reader import LABEL
 from gpudoctor.containers.rebuild.interrupts import Interrupts
 from gpudoctor.containers.rebuild.steps import BuildFailed
 from gpudoctor.errors import GpudoctorError, UsageError
-from gpudoctor.files import created_without, read_bounded, write_whole
+from gpudoctor.files import created_without, locked, read_bounded, write_whole
 from gpudoctor.trust import refuse_if_writable_by_others, refuse_links_of_others
 
 SCHEMA = "gpudoctor/rebuild/1"
@@ -225,12 +225,4 @@ def _locked(path: Path) -> IO[str] | None:
         lock = path.with_suffix(".lock").open("a")
     except OSError as error:
         raise UsageError(f"cannot write {path.parent}: {error.strerror}") from None
-    with suppress(ImportError):  # Windows has no such lock
-        import fcntl
-
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            return None
-    return lock
+    return locked(lock)
