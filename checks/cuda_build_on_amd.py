@@ -32,7 +32,8 @@ def cuda_build_on_amd(
 ) -> Iterator[Finding]:
     """PyTorch is built for NVIDIA's CUDA, but the GPU is an AMD GPU.
 
-    Why: a PyTorch build supports one vendor. An AMD GPU needs a ROCm build, which only PyTorch's own index has.
+    Why: a PyTorch build supports one vendor. An AMD GPU needs a ROCm build. PyPI has none: PyTorch's own index has them
+    for Linux, AMD's index for Windows.
     Exception: a machine that also has an NVIDIA GPU passes. So does an AMD GPU for which no ROCm build has code, such
     as most integrated GPUs. If the gfx target of the GPU is unknown, this is a warning.
     Reference: https://pytorch.org/get-started/locally/

@@ -36,7 +36,7 @@ def cudnn_missing_or_mismatch(
     versions do not work together: "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH". Usually LD_LIBRARY_PATH contains the
     cuDNN of a toolkit, or two packages need different major versions: CTranslate2 4.5 and PyTorch 2.4 or newer need
     cuDNN 9, older ones need cuDNN 8.
-    Exception: another version that works is advice. cuDNN wheels for two CUDA major versions do not conflict.
+    Exception: another version that works is advice. Only the cuDNN wheel for PyTorch's CUDA major version is compared.
     Reference: https://docs.nvidia.com/deeplearning/cudnn/backend/latest/developer/forward-compatibility.html
     """
     said = _said(pasted(symptoms))

@@ -13,7 +13,7 @@ def cupy_numpy_incompatible(
 ) -> Iterator[Finding]:
     """The installed CuPy does not work with the installed NumPy.
 
-    Why: CuPy is compiled against NumPy and uses its functions: versions before 13 fail with NumPy 2, and CuPy 14 or
+    Why: CuPy is compiled against NumPy and uses its functions: versions before 13.3 fail with NumPy 2, and CuPy 14 or
     newer needs NumPy 2. Older versions of CuPy also fail with newer Python versions.
     Exception: if CuPy can be imported, a NumPy outside the declared range is a warning.
     Reference: https://docs.cupy.dev/en/stable/upgrade.html#compatibility-matrix

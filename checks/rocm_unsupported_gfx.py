@@ -23,8 +23,9 @@ def rocm_unsupported_gfx(
 ) -> Iterator[Finding]:
     """The ROCm build of PyTorch has no code for this AMD GPU.
 
-    Why: ROCm has no portable code. A gfx target that the build does not include fails on the first kernel with "invalid
-    device function" or "hipErrorNoBinaryForGpu", and PyTorch does not warn about it.
+    Why: ROCm builds contain machine code for a list of gfx targets, and nothing that other GPUs can run. On a GPU with
+    another target, the first kernel fails with "invalid device function" or "hipErrorNoBinaryForGpu". PyTorch does not
+    warn about it.
     Exception: one supported GPU is enough, and HSA_OVERRIDE_GFX_VERSION counts as the target that it names.
     Reference: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html
     """

@@ -24,7 +24,7 @@ def torch_no_kernel_for_device(
 
     Why: torch.cuda.is_available() is true, but the first kernel fails with "no kernel image is available for execution
     on the device". A GPU newer than the build needs a build for a newer CUDA. A GPU that CUDA 13 dropped (before
-    compute capability 7.5) needs an older one. The wheels contain no PTX that the driver could compile.
+    compute capability 7.5) needs an older one. Most wheels contain no PTX that the driver could compile.
     Exception: code for sm_86 runs on 8.9 too, as on every device of the same major and the same or a higher minor
     version. A device on which PyTorch computes passes. If another GPU runs the build, this is a warning.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/01-introduction/cuda-platform.html

@@ -54,6 +54,8 @@ EXAMPLES = {
     "shm": "shm>=1GiB",
 }
 """Requirements that are compared with a value; the others are bare names."""
+MARKUP = re.compile(r"(?P<code>`[^`\n]*`)|\*|__|<")
+"""What Markdown reads as markup, and code, in which it reads none."""
 NOTE = "<!-- written by docs/generate.py -->\n"
 
 
@@ -117,7 +119,7 @@ def check_page(check: Check) -> str:
 
 def markdown(page: str) -> str:
     """Return the text of a page as Markdown: its headings in bold, each in a paragraph of its own."""
-    text = re.sub(r"(\*|__)", r"\\\1", page.strip()).replace("<", "&lt;")
+    text = MARKUP.sub(lambda found: found["code"] or ("&lt;" if found[0] == "<" else f"\\{found[0]}"), page.strip())
     text = re.sub(r"\n+(See it|[A-Z][a-z]+): ", r"\n\n**\1:** ", text)
     return re.sub(r"(\*\*References?:\*\* )(\S+)", lambda link: f"{link[1]}<{link[2].replace(chr(92), '')}>", text)
 

@@ -4,8 +4,9 @@ from gpudoctor.data.capabilities import features
 from gpudoctor.model import Container, Devices, Fix, Remedy, Shortage, System, Torch
 from gpudoctor.remedies.fixes import fix
 
-# Source: c10/core/AllocatorConfig.h of PyTorch 2.9, the first that reads both names.
-FIRST_RELEASE_WITH_NEW_NAME = (2, 9)
+# PyTorch 2.9 reads both names, but ignores expandable_segments in the new one; 2.11 reads it in both.
+# Source: https://github.com/pytorch/pytorch/issues/183387, https://github.com/karpathy/autoresearch/pull/588
+FIRST_RELEASE_WITH_NEW_NAME = (2, 11)
 # Source: release notes of PyTorch 2.1.
 FIRST_RELEASE_WITH_SEGMENTS = (2, 1)
 # Windows' messages if the commit limit is reached: ERROR_COMMITMENT_LIMIT is 1455.
@@ -60,7 +61,7 @@ def configure_allocator(*, shortage: Shortage, torch: Torch | None, system: Syst
         name = "PYTORCH_HIP_ALLOC_CONF"
     value, more = "expandable_segments:True", ""
     if not release:
-        more = ". Before PyTorch 2.1, use max_split_size_mb:128. PyTorch 2.9 and newer also read PYTORCH_ALLOC_CONF"
+        more = ". Before PyTorch 2.1, use max_split_size_mb:128. PyTorch 2.11 and newer also read PYTORCH_ALLOC_CONF"
     elif release < FIRST_RELEASE_WITH_SEGMENTS:
         value, more = "max_split_size_mb:128", ", because expandable_segments:True needs PyTorch 2.1"
     if system.os == "windows":

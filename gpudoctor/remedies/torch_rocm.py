@@ -9,10 +9,10 @@ from gpudoctor.remedies.torch_install import REFERENCE
 
 # A release with ROCm builds and gfx targets in the table, for a torch release without them.
 FALLBACK_RELEASE = "2.13"
-# Targets in one family, whose code runs on the others with the override, which AMD does not support.
-# Source: families gfx10-3-generic and gfx11-generic, https://llvm.org/docs/AMDGPUUsage.html
 # Graphics parts of processors. Source: "APU" in https://llvm.org/docs/AMDGPUUsage.html#processors
 INTEGRATED = ("gfx902", "gfx90c", "gfx1033", "gfx1035", "gfx1036", "gfx1103")
+# Targets in one family, whose code runs on the others with the override, which AMD does not support.
+# Source: families gfx10-3-generic and gfx11-generic, https://llvm.org/docs/AMDGPUUsage.html
 NEAR = {"gfx103": "10.3.0", "gfx110": "11.0.0"}
 
 

@@ -171,7 +171,8 @@ def test_every_remedy_of_pytorch_is_named(text: str) -> None:
     ("version", "os", "command"),
     [
         pytest.param("2.8.0", "linux", "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", id="2.8"),
-        pytest.param("2.9.0+cu130", "linux", "export PYTORCH_ALLOC_CONF=expandable_segments:True", id="2.9, new name"),
+        pytest.param("2.9.1", "linux", "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", id="2.9"),
+        pytest.param("2.11.0+cu130", "linux", "export PYTORCH_ALLOC_CONF=expandable_segments:True", id="2.11"),
         pytest.param("1.13.1", "linux", "export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128", id="before 2.1"),
         pytest.param("2.8.0", "windows", "$env:PYTORCH_CUDA_ALLOC_CONF = 'max_split_size_mb:128'", id="Windows"),
         pytest.param(None, "linux", "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", id="unknown version"),

@@ -23,6 +23,10 @@ CONDA = Python(executable="/c/bin/python", environment="conda", prefix="/c")
 UBUNTU, FEDORA = System(os="linux", distribution="ubuntu"), System(os="linux", distribution="fedora")
 WINDOWS = System(os="windows")
 PIP = "/v/bin/python -m pip"
+BUILD_TOOLS = (
+    "winget install --exact --id Microsoft.VisualStudio.2022.BuildTools --override "
+    '"--add Microsoft.VisualStudio.Workload.VCTools --includeRecommended --passive"'
+)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +47,14 @@ def test_on_windows_headers_are_copied() -> None:
     [
         (CONDA, UBUNTU, False, ["conda install --yes --prefix /c --channel conda-forge gcc gxx"]),
         (PYTHON, UBUNTU, False, ["sudo apt-get install --yes build-essential"]),
-        (PYTHON, WINDOWS, False, ["winget install --exact --id Microsoft.VisualStudio.2022.BuildTools"]),
+        (PYTHON, WINDOWS, False, [BUILD_TOOLS]),
         (
             PYTHON,
             None,
             True,
             [
                 "sudo apt-get install --yes build-essential",
-                "winget install --exact --id Microsoft.VisualStudio.2022.BuildTools",
+                BUILD_TOOLS,
             ],
         ),
     ],

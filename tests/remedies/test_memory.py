@@ -106,7 +106,8 @@ def test_every_program_has_a_row() -> None:
 @pytest.mark.parametrize(
     ("release", "setting"),
     [
-        ("2.9.0", "PYTORCH_ALLOC_CONF=expandable_segments:True"),
+        ("2.11.0", "PYTORCH_ALLOC_CONF=expandable_segments:True"),
+        ("2.9.1", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
         ("2.8.0", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
         ("2.1.0", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
         ("2.0.1", "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"),
