@@ -148,6 +148,23 @@ def test_project_files_are_shown_and_changed(bed: Bed) -> None:
     assert "+cpu  #" in requirements.read_text()
     assert env.fix("--project", "--yes")["status"] == "fixed"
     assert requirements.read_text() == "# ours\ntorch==2.13.0+cu130  # the CPU\n"
+    undone = env.fix("--undo")
+    assert (undone["status"], undone["exit"], undone["plan"]) == ("undone", 0, [])
+    assert undone["why"] == f"{env.path} and requirements.txt are as before the fix"
+    assert requirements.read_text() == "# ours\ntorch==2.13.0+cpu  # the CPU\n"
+
+
+def test_a_project_file_that_was_changed_since_is_named_by_the_undo(bed: Bed) -> None:
+    env = bed.environment(*CPU)
+    requirements = bed.folder / "requirements.txt"
+    requirements.write_text("torch==2.13.0+cpu\n")
+    assert env.fix("--project", "--yes")["status"] == "fixed"
+    requirements.write_text("torch==2.13.0+cu130\nmine\n")
+    done = env.gpudoctor("fix", "--undo")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[0].endswith("requirements.txt was changed after the fix, and left alone")
+    assert "     -torch==2.13.0+cpu" in done.stdout.splitlines()
+    assert (env.versions()["torch"], requirements.read_text()) == ("2.13.0+cpu", "torch==2.13.0+cu130\nmine\n")
 
 
 def test_a_step_by_hand_is_printed_and_the_fix_goes_on_after_it(bed: Bed, driver_stand_in: Install) -> None:

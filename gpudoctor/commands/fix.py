@@ -14,7 +14,7 @@ import click
 from gpudoctor.commands.completion import complete_names
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import FORMATS, environment_options, local_host, print_text
-from gpudoctor.errors import GpudoctorError, UsageError
+from gpudoctor.errors import EXIT_FINDINGS, GpudoctorError, UsageError
 from gpudoctor.probes.host import ImageRequest, setting
 from gpudoctor.reporters import terminal
 from gpudoctor.untrusted import clean
@@ -144,16 +144,21 @@ class _Run:
         return check_host(local_host(self.setting), (), self.ignored, self.rules)
 
     def undo(self) -> NoReturn:
-        """Restore the environment, and say so."""
+        """Restore the environment and the project's files, and say so."""
         from gpudoctor.fixing.plan import Plan
         from gpudoctor.fixing.result import FixResult, render_json
 
-        said = f"{self.fixer.undo()} is as it was before the fix"
+        undone = self.fixer.undo()
         if self.is_json:
-            print_text(render_json(FixResult(plan=Plan(steps=()), status="undone", why=said)))
+            plan = Plan(steps=(), edits=undone.left)
+            print_text(render_json(FixResult(plan=plan, status="undone", why=undone.sentence)))
         else:
-            _print(said)
-        sys.exit(0)
+            _print(undone.sentence)
+            for edit in undone.left:
+                _print(f"What the fix changed in {edit.path}:")
+                for line in edit.diff:
+                    _print(f"     {line}")
+        sys.exit(EXIT_FINDINGS if undone.left else 0)
 
     def finish(
         self, steps: Sequence[Step], report: Report, nothing: str, services: Sequence[str] | None = None
@@ -192,9 +197,6 @@ class _Run:
             done = self.fixer.apply(plan, report) if plan.changes else self.fixer.edit(plan, report)
         except Refused as error:
             done = replace(result, status="refused", why=str(error))
-        if done.record is not None:
-            for edit in plan.edits:
-                edit.write()
         self._end(done)
 
     def refuse(self, why: str) -> NoReturn:

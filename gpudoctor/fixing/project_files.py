@@ -39,9 +39,17 @@ class FileEdit:
 
     def write(self) -> None:
         """Change the file. Raises UsageError: it is not what it was, or cannot be written."""
+        self._replace(self.before, self.after)
+
+    def restore(self) -> None:
+        """Change the file back. Raises UsageError: it was changed since, or cannot be written."""
         if _read(self.path) != self.before:
+            self._replace(self.after, self.before)
+
+    def _replace(self, expected: str, text: str) -> None:
+        if _read(self.path) != expected:
             raise UsageError(f"{self.path} changed meanwhile, and was left alone: run gpudoctor fix again")
-        write_whole(self.path, self.after)
+        write_whole(self.path, text)
 
 
 def edits_of(resolution: Resolution | None, services: Sequence[str], folder: Path) -> tuple[FileEdit, ...]:

@@ -26,6 +26,8 @@ LARGEST_COPY_BYTES = 64 * 1024
 _MOST_MANIFEST_BYTES = 1 << 30
 _WRITTEN_IN_PLACE = ("history", "state")  # conda adds lines to these files of conda-meta
 _TEMPORARY = ".gpudoctor-restored"
+_BASES = (".", "..", os.path.join("..", "..", ".."))
+"""What the paths of a record may be relative to: an environment, or the project that it is in."""
 
 
 @record
@@ -108,7 +110,7 @@ def _is_inside(content: Mapping[str, Any]) -> bool:
     plain = (
         os.path.normpath(name) == name and not os.path.isabs(name) and name.split(os.sep)[0] != ".." for name in names
     )
-    return all(plain) and all(map(str.isdecimal, saved))
+    return content.get("base", ".") in _BASES and all(plain) and all(map(str.isdecimal, saved))
 
 
 def restore(prefix: str, folder: Path) -> list[str]:
@@ -132,9 +134,8 @@ def restore(prefix: str, folder: Path) -> list[str]:
 
 def scope_in(manifest: Mapping[str, Any], prefix: str) -> Scope:
     """Return the scope that a record of the environment `prefix` has."""
-    root = Path(os.path.realpath(prefix))
-    base = root.parent if manifest.get("of_project") else root
-    return Scope(prefix=base, roots=tuple(manifest["roots"]), folders=tuple(manifest["folders"]))
+    base = os.path.normpath(os.path.join(os.path.realpath(prefix), manifest.get("base", ".")))
+    return Scope(prefix=Path(base), roots=tuple(manifest["roots"]), folders=tuple(manifest["folders"]))
 
 
 def unrecorded(scope: Scope, entries: Mapping[str, Any]) -> Iterator[str]:

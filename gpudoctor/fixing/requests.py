@@ -1,4 +1,4 @@
-"""What a fix was asked for, kept for `--continue` after a step that a person did."""
+"""What a fix was asked for, kept for `--continue` after a step that a person did. Each environment has its file."""
 
 import hashlib
 import json
@@ -16,13 +16,13 @@ _MOST_BYTES = 1 << 16
 
 def remember(interpreter: str, names: tuple[str, ...]) -> None:
     """Keep the ids that were asked for; none for the root cause, whatever that is by then."""
-    write_whole(_file(interpreter), json.dumps({"schema": SCHEMA, "names": names}), private=True)
+    write_whole(state_file(interpreter), json.dumps({"schema": SCHEMA, "names": names}), private=True)
 
 
 def remembered(interpreter: str) -> tuple[str, ...]:
     """Return the ids that were asked for. Raises UsageError: there is nothing to go on with."""
     try:
-        content = json.loads(read_bounded(_file(interpreter), _MOST_BYTES))
+        content = json.loads(read_bounded(state_file(interpreter), _MOST_BYTES))
         if content["schema"] == SCHEMA:
             return tuple(map(str, content["names"]))
     except (OSError, ValueError, KeyError, TypeError):
@@ -30,13 +30,18 @@ def remembered(interpreter: str) -> tuple[str, ...]:
     raise UsageError("there is no fix to go on with: run gpudoctor fix")
 
 
-def forget(interpreter: str) -> None:
+def forget(interpreter: str, kind: str = "") -> None:
     """Remove what was kept."""
     with suppress(OSError):
-        _file(interpreter).unlink()
+        state_file(interpreter, kind).unlink()
 
 
-def _file(interpreter: str) -> Path:
+def state_file(interpreter: str, kind: str = "") -> Path:
+    """Return the file that keeps something about an environment. kind: ending of its name.
+
+    Raises:
+        UsageError: there is no folder for it that is this user's.
+    """
     folder = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "gpudoctor", "fix")
     refuse_links_of_others(folder)
     try:
@@ -45,4 +50,4 @@ def _file(interpreter: str) -> Path:
     except OSError as error:
         raise UsageError(f"cannot create {folder} ({error.strerror}): set XDG_STATE_HOME to another folder") from None
     refuse_if_writable_by_others(str(folder))
-    return folder / f"{hashlib.sha256(os.path.abspath(interpreter).encode()).hexdigest()[:16]}.json"
+    return folder / f"{hashlib.sha256(os.path.abspath(interpreter).encode()).hexdigest()[:16]}{kind}.json"

@@ -7,12 +7,15 @@ from dataclasses import replace
 
 from gpudoctor.containers.rebuild.interrupts import Interrupts
 from gpudoctor.errors import GpudoctorError
+from gpudoctor.fixing import edited_files
 from gpudoctor.fixing.conda import Conda
 from gpudoctor.fixing.environment import Inventory, read_inventory
 from gpudoctor.fixing.installers import Installer, installer_of
 from gpudoctor.fixing.plan import Plan, Step, make_plan, tool_of
 from gpudoctor.fixing.programs import Refused
-from gpudoctor.fixing.projects import Project
+from gpudoctor.fixing.project_files import FileEdit
+from gpudoctor.fixing.projects import PoetryProject, UvProject
+from gpudoctor.fixing.requests import state_file
 from gpudoctor.fixing.result import FixResult, Status
 from gpudoctor.fixing.store import Store
 from gpudoctor.fixing.transaction import apply
@@ -21,6 +24,28 @@ from gpudoctor.model.record import record
 
 Ask = Callable[[], Report]
 """Runs the check: every fact is read again, by new processes."""
+
+TOOLS = {tool.name: tool for tool in (Conda, UvProject, PoetryProject)}
+
+
+@record
+class Undone:
+    """What was undone. prefix: of the environment, "" if it was not changed. left: of the edits, those still there."""
+
+    edits: tuple[FileEdit, ...]
+    left: tuple[FileEdit, ...]
+    prefix: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Return it as a sentence."""
+        restored = [*filter(None, (self.prefix,)), *(edit.path.name for edit in self.edits if edit not in self.left)]
+        said = f"{' and '.join(restored)} {'is' if len(restored) == 1 else 'are'} as before the fix" if restored else ""
+        changed = [edit.path.name for edit in self.left]
+        since = (
+            f"{' and '.join(changed)} {'was' if len(changed) == 1 else 'were'} changed after the fix, and left alone"
+        )
+        return ". ".join(filter(None, (said, since if changed else "")))
 
 
 @record
@@ -46,11 +71,7 @@ class Fixer:
 
     def _installer(self, steps: Sequence[Step], report: Report, inventory: Inventory) -> Installer:
         tool = tool_of(steps)
-        if tool == "conda":
-            return Conda(inventory, self.environ)
-        if tool:
-            return Project(tool, inventory, self.environ)
-        return installer_of(_tool(report), inventory, self.environ)
+        return TOOLS[tool](inventory, self.environ) if tool else installer_of(_tool(report), inventory, self.environ)
 
     def settle_interrupted(self) -> None:
         """Undo a change that was interrupted. Raises GpudoctorError: something still differs."""
@@ -103,14 +124,20 @@ class Fixer:
         found = FixResult(plan=plan, status="undone", why=why, before=ids(before, *fixed), after=ids(before, *fixed))
         if why or after is None:
             return replace(found, status="not-fixed") if why and why == useless else found
+        self._write_edits(plan, store.identity())
         left_over = _what_is_left(plan, after)
         status: Status = "not-fixed" if left_over else "fixed"
         return replace(found, status=status, why=left_over, after=ids(after), record=str(store.record))
 
-    def edit(self, plan: Plan, before: Report) -> FixResult:
-        """Change the project's files only, and return what the check finds afterwards."""
+    def _write_edits(self, plan: Plan, of: str) -> None:
+        """Change the project's files. Raises UsageError: one of them cannot be written."""
+        edited_files.keep(self.interpreter, plan.edits, of)
         for edit in plan.edits:
             edit.write()
+
+    def edit(self, plan: Plan, before: Report) -> FixResult:
+        """Change the project's files only, and return what the check finds afterwards."""
+        self._write_edits(plan, "")
         after, fixed = self.ask(), [step.check for step in plan.steps]
         left_over = _what_is_left(plan, after)
         return FixResult(
@@ -119,22 +146,27 @@ class Fixer:
             why=left_over or "the project's files were changed",
             before=ids(before, *fixed),
             after=ids(after, *fixed),
+            record=str(state_file(self.interpreter).parent),
         )
 
-    def undo(self) -> str:
-        """Restore the environment as it was before the last change, and return its folder.
+    def undo(self) -> Undone:
+        """Restore the environment and the project's files as they were before the last change.
 
         Raises:
             Refused: there is nothing to undo, or it was changed since.
             GpudoctorError: something still differs.
         """
+        edits = edited_files.kept(self.interpreter, "")
+        if edits:  # the last change was one of files alone
+            return Undone(edits=edits, left=edited_files.restore(self.interpreter, edits))
         store = Store(read_inventory(self.interpreter).prefix)
         with Interrupts().listening(), store.locked(self.say):
             if store.pending.exists():
                 _check_restored(store.settle())
             else:
+                edits = edited_files.kept(self.interpreter, store.identity())
                 _check_restored(store.undo())
-        return store.prefix
+        return Undone(prefix=store.prefix, edits=edits, left=edited_files.restore(self.interpreter, edits))
 
 
 def _what_is_left(plan: Plan, after: Report, *, of_changes: bool = False) -> str:

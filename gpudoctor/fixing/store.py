@@ -17,7 +17,17 @@ from gpudoctor.errors import GpudoctorError
 from gpudoctor.files import created_without, locked, write_whole
 from gpudoctor.fixing.environment import Inventory, read_inventory
 from gpudoctor.fixing.programs import Refused
-from gpudoctor.fixing.record import FOLDER, Scope, digest_of, read_manifest, restore, scope_in, scope_of, unrecorded
+from gpudoctor.fixing.record import (
+    FOLDER,
+    MANIFEST,
+    Scope,
+    digest_of,
+    read_manifest,
+    restore,
+    scope_in,
+    scope_of,
+    unrecorded,
+)
 from gpudoctor.fixing.refusals import is_own_folder
 
 AFTER = "after.json"
@@ -63,6 +73,11 @@ class Store:
         """Return whether a change has begun and not ended. Without the lock it may still be running."""
         return is_own_folder(self.path) and self.pending.exists()
 
+    def identity(self) -> str:
+        """Return the hash of the last change's record; "" if there is none."""
+        path = self.record / MANIFEST
+        return digest_of(path).hexdigest() if path.is_file() else ""
+
     def settle(self) -> list[str]:
         """Undo a change that has begun, and return what still differs after that."""
         if not self.pending.exists():
@@ -76,23 +91,24 @@ class Store:
         """Keep the record of the change that succeeded in place of the one before."""
         if self.record.exists():
             self.record.rename(self._old)
-        self._note_project_files()
+        self._note_whole()
         self.pending.rename(self.record)
         self._tidy()
 
-    def _note_project_files(self) -> None:
-        """Note the content of the project's files after the change, so that an undo replaces no later one."""
+    def _note_whole(self) -> None:
+        """Note the project's files and the packages after the change, so that an undo replaces no later ones."""
         manifest = read_manifest(self.pending)
         if manifest is not None and manifest.get("whole"):
-            write_whole(self.pending / AFTER, json.dumps(_digests(scope_in(manifest, self.prefix))))
+            packages = _versions(read_inventory(manifest["executable"]))
+            after = {"files": _digests(scope_in(manifest, self.prefix)), "packages": packages}
+            write_whole(self.pending / AFTER, json.dumps(after))
 
     def _refuse_outdated_whole(self, manifest: Mapping[str, Any], inventory: Inventory) -> None:
         """Refuse to restore a whole project or environment that was changed since. Raises Refused."""
         scope = scope_in(manifest, self.prefix)
         after = json.loads((self.record / AFTER).read_text(encoding="utf-8"))
-        changed = sorted(name for name, digest in _digests(scope).items() if digest != after.get(name))
-        expected = {**manifest["before"], **manifest["after"]}
-        installed = {item.name: item.version for item in inventory.distributions if item.own}
+        changed = sorted(name for name, digest in _digests(scope).items() if digest != after["files"].get(name))
+        expected, installed = after["packages"], _versions(inventory)
         packages = sorted(name for name in {*expected, *installed} if expected.get(name) != installed.get(name))
         known = {
             os.path.realpath(path)
@@ -145,6 +161,10 @@ class Store:
 def paths_of(folder: str, files: Iterable[str]) -> Iterator[str]:
     """Yield the paths of files in `folder`."""
     yield from (os.path.join(folder, file) for file in files)
+
+
+def _versions(inventory: Inventory) -> dict[str, str]:
+    return {item.name: item.version for item in inventory.distributions if item.own}
 
 
 def _digests(scope: Scope) -> dict[str, str]:

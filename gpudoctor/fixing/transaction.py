@@ -51,7 +51,7 @@ def apply(
         touched = scope_of(store.prefix, inventory.folders, [*old, *(path for path, _ in new)])
         refuse_if_used(inventory, (str(path) for path in touched.paths(touched.roots)))
         scope = installer.whole_scope() or touched
-        kind = {"whole": scope is not touched, "of_project": scope.prefix != touched.prefix}
+        kind = {"whole": scope is not touched, "base": os.path.relpath(scope.prefix, touched.prefix)}
         refuse_if_full(
             store.prefix, sum(size for _, size in new) + (0 if scope.links else _small_bytes(scope.paths(scope.roots)))
         )

@@ -10,17 +10,21 @@ import os
 import sys
 from pathlib import Path
 
-ADDED = {"pytorch": ("2.5.1", "cuda126_0"), "cuda-version": ("12.6", "h1_3")}
+ADDED = {"pytorch": ("2.6.0", "cuda126_0"), "cuda-version": ("12.6", "h1_3")}
 SIZE = 424242
 
 
 def package(prefix: Path, name: str, version: str, build: str) -> None:
-    """Install a package of two files."""
+    """Install a package of two files. That of PyTorch is a distribution of Python too."""
     files = [f"lib/{name}.txt", f"nvvm/{name}/{build}"]
+    if name == "pytorch":
+        packages = next(prefix.glob("lib/python*/site-packages")).relative_to(prefix)
+        files.append(f"{packages}/torch-{version}.dist-info/METADATA")
     for path in files:
         (prefix / path).parent.mkdir(parents=True, exist_ok=True)
         (prefix / path).unlink(missing_ok=True)
-        (prefix / path).write_text(f"{version} {build}\n")
+        is_metadata = path.endswith("METADATA")
+        (prefix / path).write_text(f"Name: torch\nVersion: {version}\n" if is_metadata else f"{version} {build}\n")
     content = {"name": name, "version": version, "build": build, "files": files}
     (prefix / "conda-meta").mkdir(exist_ok=True)
     (prefix / "conda-meta" / f"{name}-{version}-{build}.json").write_text(json.dumps(content))
@@ -57,6 +61,8 @@ def main() -> int:
         assert old is not None
         for path in json.loads(old.read_text())["files"]:
             (prefix / path).unlink()
+            if path.endswith("METADATA"):
+                (prefix / path).parent.rmdir()
         old.unlink()
     if os.environ.get("STAND_IN_CONDA") == "fails":
         print("CondaError: it fails halfway", file=sys.stderr)

@@ -56,10 +56,10 @@ def test_the_plan_is_condas_own(env: Env) -> None:
     conda = Conda(inventory, env.bed.variables)
     plan = make_plan([step_of("torch-cpu-build", remedy(env), env.python)], inventory, conda)
     assert [(c.name, c.before, c.after, c.size_bytes) for c in plan.changes] == [
-        ("conda:pytorch", "2.5.1=cpu_0", "2.5.1=cuda126_0", SIZE),
+        ("conda:pytorch", "2.5.1=cpu_0", "2.6.0=cuda126_0", SIZE),
         ("conda:cuda-version", None, "12.6=h1_3", SIZE),
     ]
-    assert "       pytorch       2.5.1=cpu_0 -> 2.5.1=cuda126_0 (424.2 kB to download)" in plan_lines(plan)
+    assert "       pytorch       2.5.1=cpu_0 -> 2.6.0=cuda126_0 (424.2 kB to download)" in plan_lines(plan)
     assert "conda:" not in render_json(FixResult(plan=plan, status="planned"))
     assert env.state() == before
 
@@ -68,7 +68,8 @@ def test_it_is_applied_and_undone(env: Env) -> None:
     before = env.state()
     assert fixed(env) == ""
     assert (env.path / "nvvm" / "pytorch" / "cuda126_0").exists()
-    assert read_inventory(env.python).version_of("conda:pytorch") == "2.5.1=cuda126_0"
+    assert read_inventory(env.python).version_of("torch") == "2.6.0"
+    assert read_inventory(env.python).version_of("conda:pytorch") == "2.6.0=cuda126_0"
     store = Store(str(env.path))
     with store.locked(print):
         assert store.undo() == []

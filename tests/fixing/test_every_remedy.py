@@ -49,7 +49,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, tuple[str | None, str | None]]
 @pytest.mark.parametrize(
     ("check", "installer"),
     [
-        *((check, "pip") for check in CASES if UV is None or check in ("torch-cpu-build", "cupy-multiple-packages")),
+        *((check, "pip") for check in CASES),
         *(pytest.param(check, "uv", marks=WITH_UV) for check in CASES),
     ],
 )
