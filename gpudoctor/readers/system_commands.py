@@ -31,6 +31,10 @@ _WSL_STATUS = regex(r"\bDefault Version: ([12])\b", "Default Version")
 _WSL_ROW = regex(r"^\s*\*\s+[\w.-]{3,40}\s+(?:Running|Stopped)\s+([12])\s*$", "Running|Stopped")
 _WINDOWS = regex(r"Microsoft Windows \[Version \d+\.\d+|^OS Name:\s+Microsoft Windows", "Microsoft Windows")
 _WINDOWS_PROMPT = regex(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?(?:PS )?[A-Z]:\\[^\s>\n][^>\n]{0,150}>")
+# "(env) user@host folder % pip install torch": the prompt of zsh in macOS's own start file, /etc/zshrc.
+_MAC_PROMPT = regex(
+    r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?){0,2}[\w.-]{1,40}@[\w.-]{1,60} [^\s%]{1,80} % (?=[a-z./])", " % "
+)
 _MODULE = regex(
     r"^\s*(nvidia|nvidia_uvm|nvidia_drm|nvidia_modeset|nouveau)\s+\d{3,10}\s+-?\d{1,4}(?:\s+[\w,]{0,300})?\s*$"
 )
@@ -137,6 +141,8 @@ def _windows(text: Text) -> Iterator[Facts]:
         return
     elif any(map(_WINDOWS.search, text.lines)) or _WINDOWS_PROMPT.search(text.raw):
         yield {"system": System(os="windows")}
+    elif _MAC_PROMPT.search(text.raw):
+        yield {"system": System(os="darwin")}
 
 
 def _modules(text: Text) -> Iterator[Facts]:
