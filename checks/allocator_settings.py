@@ -13,9 +13,9 @@ def allocator_settings(allocator: Allocator) -> Iterator[Finding]:
     """Settings of PyTorch's allocator in the environment are malformed, unknown or contradict each other.
 
     Why: PyTorch reads these settings at the first CUDA call. A malformed one makes that call fail with "Unrecognized
-    key", "Expected 'True' or 'False'" or an index error in ConfigTokenizer. A setting that is not read does nothing
-    against fragmentation.
-    Exception: current releases read both names of the variable, so the old name passes.
+    key", "Expected 'True' or 'False'" or an index error in ConfigTokenizer. A setting that PyTorch does not read has no
+    effect.
+    Exception: PyTorch reads PYTORCH_ALLOC_CONF and its older name PYTORCH_CUDA_ALLOC_CONF, so the old name passes.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf
     """
     skip_unless(allocator.supported, "PyTorch is not built for a GPU")

@@ -13,12 +13,12 @@ LEAST_ELEMENTS = 2**20
 
 @check(family="run")
 def amp_not_used(run: Run) -> Iterator[Finding]:
-    """Large float32 models train without autocast, and the tensor cores are idle.
+    """A large float32 model trains without autocast, so the tensor cores are idle.
 
     Why: in bf16 or fp16 tensor cores multiply matrices several times faster, and activations take half the memory.
-    Exception: models with fewer than a million weights in large matrices pass, as do those that use TF32 already, those
-    whose weights are in half precision, and compiled ones, whose precision cannot be seen. The share of products
-    in the two passes is not measured, so no gain is given: `gpudoctor tune` measures it.
+    Exception: models with fewer than a million weights in large matrices pass. So do models that already use TF32,
+    models with half-precision weights, and compiled models, whose precision cannot be seen. The time in matrix products
+    is not measured, so no gain is given: `gpudoctor tune` measures it.
     Reference: https://docs.pytorch.org/docs/stable/amp.html
     """
     steps = counted_steps(run)

@@ -17,8 +17,8 @@ def amp_unsupported(devices: Devices = None, symptoms: Symptoms = None) -> Itera
     """Mixed precision is not faster on a device without tensor cores, or the device does not support it.
 
     Why: autocast does not check the compute capability. On Pascal 6.1 fp16 arithmetic runs at 1/64 of the fp32 rate.
-    The GTX 16 series reports 7.5 like an RTX 2080, but has no tensor cores. On the CPU many operators have no fp16:
-    "not implemented for 'Half'".
+    The GTX 16 series reports 7.5 like an RTX 2080, but has no tensor cores. On the CPU, many operators do not support
+    fp16: "not implemented for 'Half'".
     Exception: if no program failed, this is advice, because fp16 still halves memory. P100 and Jetson TX2 pass, because
     their fp16 arithmetic is fast, unless a measurement shows no gain.
     Reference: https://docs.pytorch.org/docs/stable/amp.html

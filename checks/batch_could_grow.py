@@ -16,8 +16,8 @@ def batch_could_grow(run: Run) -> Iterator[Finding]:
 
     Why: a small batch costs nearly as much as a large one if the GPU is not full. Twice the batch then takes little
     more time.
-    Exception: the batch is not the cause if the steps wait for data, copies or results. A full GPU, or one whose
-    memory is used to 40 % or more, passes. A larger batch may need another learning rate.
+    Exception: the batch is not the cause if the steps wait for data, copies or results. A busy GPU passes, and so does
+    one with 40 % or more of its memory in use. A larger batch may need another learning rate.
     Reference: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
     """
     steps = counted_steps(run)

@@ -14,7 +14,8 @@ def build_tools_missing(symptoms: tuple[Symptom, ...]) -> Iterator[Finding]:
 
     Why: extensions are compiled during installation, and Triton's kernels (torch.compile, SageAttention, vLLM) when
     they run: "Failed to find C compiler", "fatal error: Python.h", "Ninja is required to load C++ extensions".
-    Exception: this check finds only messages in a report. Other checks report nvcc, and compilers that are too new.
+    Exception: this check finds only messages in a report. Other checks report a missing nvcc and compilers that are too
+    new.
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html
     """
     said = most_telling(symptoms, "build-tool-missing")

@@ -18,8 +18,8 @@ def compute_capability_unsupported(
     """Current releases of PyTorch and CUDA no longer support the compute capability of a device.
 
     Why: programs fail with "no kernel image is available for execution on the device", now or after the next update.
-    Exception: this is advice only if an older release or the installed PyTorch has code for the device, or if PyTorch
-    is unknown. Jetson devices pass, because NVIDIA builds PyTorch for them.
+    Exception: if an older release or the installed PyTorch has code for the device, or if PyTorch is unknown, this is
+    only advice. Jetson devices pass, because NVIDIA builds PyTorch for them.
     Reference: https://docs.nvidia.com/datacenter/tesla/drivers/cuda-toolkit-driver-and-architecture-matrix.html
     """
     said = answers(symptoms, "compute-capability-unsupported")

@@ -18,7 +18,7 @@ def container_nvml_lost(
     """The container has lost access to the GPU.
 
     Why: `systemctl daemon-reload` on the host (any package update may call it) rewrites the device rules of running
-    containers, without those that a hook of the NVIDIA runtime added. NVML then says "Unknown Error", and opening
+    containers and drops those that the NVIDIA runtime's hook added. NVML then says "Unknown Error", and opening
     /dev/nvidiactl fails with "Operation not permitted". SELinux gives "Insufficient Permissions" instead.
     Exception: outside a container the same message has other causes, such as a driver that fails after suspend or an
     upgrade. container-setup-nvml-lost checks containers from outside.

@@ -11,8 +11,8 @@ from gpudoctor.symptoms import of_kind
 def container_setup_may_lose_gpu(setups: tuple[SeenSetup, ...]) -> Iterator[Finding]:
     """A running container loses its GPU at the next `systemctl daemon-reload`.
 
-    Why: its engine sets device rules through systemd, which does not know the GPU: a hook of the NVIDIA runtime added
-    it. A reload, which any package update may start, removes what systemd does not know.
+    Why: its engine sets device rules through systemd, but the NVIDIA runtime's hook added the GPU without telling
+    systemd. A reload, which any package update may start, removes the rules that systemd does not know.
     Exception: with CDI, --device or links in /dev/char, systemd knows the devices. The GPU still works, so this is
     advice.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html

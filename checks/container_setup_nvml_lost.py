@@ -12,7 +12,7 @@ def container_setup_nvml_lost(setups: tuple[SeenSetup, ...]) -> Iterator[Finding
     """The log of a container says that it has lost the GPU.
 
     Why: `systemctl daemon-reload` on the host (any package update may call it) rewrites the device rules of running
-    containers, without those that a hook of the NVIDIA runtime added. NVML then says "Unknown Error".
+    containers and drops those that the NVIDIA runtime's hook added. NVML then says "Unknown Error".
     Exception: a container that still has the GPU, but can lose it, is container-setup-may-lose-gpu.
     Reference: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html
     """

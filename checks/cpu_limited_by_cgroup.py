@@ -13,8 +13,8 @@ def cpu_limited_by_cgroup(run: Run) -> Iterator[Finding]:
     """The CPU limit of the container or job stopped the program again and again.
 
     Why: if a program has used its share of the CPU for a period (usually 100 ms), the system stops all its threads
-    until the next one. Loaders and the launch of kernels wait, and so does the GPU.
-    Exception: less than a tenth of the periods passes.
+    until the next one. Data loading and kernel launches stop too, so the GPU waits.
+    Exception: a program that is stopped in less than a tenth of the periods passes.
     Reference: https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu
     """
     share = known(run.throttled_periods, "run.throttled_periods")

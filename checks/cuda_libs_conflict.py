@@ -109,7 +109,7 @@ def _for_report(
             "install-packages",
             requirements=(),
             remove=cuda_libraries.other_wheels,
-            summary=f"Remove the wheels for another CUDA version than PyTorch's ({major}), then reinstall PyTorch",
+            summary=f"Remove the wheels for a different CUDA version than PyTorch's ({major}), then reinstall PyTorch",
         )
     yield UNSET_IF_SET
     if symbol.stem:

@@ -24,7 +24,7 @@ def cuda_visible_devices_hides_gpu(
     Why: CUDA ignores an entry that names no device, and everything after it. With an empty value, -1 or a wrong first
     entry no device is left, and programs say "no CUDA-capable device is detected". A device named twice also leaves
     none. For AMD, ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES do the same.
-    Exception: to show only some devices, such as "0" of four, is a choice, and so is a -1 at the end.
+    Exception: showing only some devices, such as "0" of four, is a choice, and so is a -1 at the end.
     Reference: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
     if not visible_devices.known and not symptoms:

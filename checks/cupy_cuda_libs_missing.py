@@ -17,7 +17,7 @@ def cupy_cuda_libs_missing(
     Why: CuPy's wheels contain no CUDA libraries and headers. The extra [ctk], a toolkit of the same CUDA major version,
     or conda provides them. The evidence is a library, header or DLL that CuPy's own message names, or a failed pip
     build of the source package cupy.
-    Exception: NVRTC alone is cupy-nvrtc-missing. If the installed toolkit has another version than the library,
+    Exception: NVRTC alone is cupy-nvrtc-missing. If the installed toolkit has a different version than the library,
     cupy-wrong-cuda-package reports it. Without an NVIDIA GPU CuPy calls none of them.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """

@@ -39,14 +39,14 @@ SUMMARIES = {
 def cupy_wrong_cuda_package(
     cupy_status: CupyStatus, cupy_mismatch: CupyMismatches, gpu: Gpu, cupy: Cupy = Cupy(), driver: Driver = Driver()
 ) -> Iterator[Finding]:
-    """The installed CuPy package is for another CUDA major version than this machine has.
+    """The installed CuPy package is for a different CUDA major version than this machine has.
 
     Why: cupy-cuda13x needs a driver for CUDA 13 (580 or newer). Without CUDA wheels, CuPy needs a toolkit of its own
     major version: "libnvrtc.so.12: cannot open shared object file". gpudoctor first compares a symbol that CuPy needs
     with the loaded library. Next, it compares a missing library with the version of nvcc: libnvrtc.so.11.1 belongs to
-    CUDA 11.1 only, since 11.2 the major version counts. Then it compares the CUDA version in CuPy's package name,
-    and of the libraries that CuPy loads, with the driver's, and last the toolkits. If all of them match, the library is
-    only missing, and cupy-nvrtc-missing or cupy-cuda-libs-missing reports it.
+    CUDA 11.1 only; from 11.2 on, only the major version counts. Then it compares the CUDA version in CuPy's package
+    name, and of the libraries that CuPy loads, with the driver's, and last the toolkits. If all of them match, the
+    library is only missing, and cupy-nvrtc-missing or cupy-cuda-libs-missing reports it.
     Exception: drivers run everything older, so cupy-cuda12x passes on a driver for CUDA 13. With the wheels of the
     extra [ctk], toolkits are not compared. A CuPy that works passes.
     Reference: https://docs.cupy.dev/en/stable/install.html

@@ -20,7 +20,8 @@ def docker_stale_layers(
     """An image or container has older files than the project that it is built from.
 
     Why: the program that runs is not the one that was edited. A build that says "cached", or even one with --no-cache,
-    may still have old files: BuildKit takes a file whose size and modification time are unchanged from its own copy.
+    may still have old files: BuildKit uses its own copy of a file if the file's size and modification time are
+    unchanged.
     Exception: files that .dockerignore excludes, or that a later instruction writes, are not compared.
     Reference: https://docs.docker.com/build/cache/invalidation/
     """

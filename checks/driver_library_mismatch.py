@@ -26,8 +26,8 @@ def driver_library_mismatch(
     """The driver libraries and the loaded kernel module have different versions.
 
     Why: an upgrade, often an unattended one, replaced the libraries while the old module stayed in the kernel. They
-    work only with each other, so NVML reports "Driver/library version mismatch" and CUDA fails with error 803. A reboot
-    or a reload of the module fixes it. Do not reinstall anything.
+    work only if their versions are equal, so NVML reports "Driver/library version mismatch" and CUDA fails with error
+    803. A reboot or a reload of the module fixes it. Do not reinstall anything.
     Exception: if the driver works although the versions differ, as with a second copy of libcuda, the check passes.
     Error 803 with a libcuda of a forward compatibility package is `cuda-libs-conflict`.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html

@@ -9,10 +9,11 @@ from gpudoctor.symptoms import Symptoms, of_kind
 
 @check(family="torch", explains=("torch-import-failed",))
 def extension_abi_mismatch(extensions: Extensions, pytorch: Pytorch, symptoms: Symptoms = None) -> Iterator[Finding]:
-    """A compiled extension was built against another PyTorch than the installed one.
+    """A compiled extension was built for a different PyTorch than the installed one.
 
-    Why: its import fails with "undefined symbol", or with a libcudart of another CUDA that cannot be opened, because
-    PyTorch's C++ interface changes with every release. For the same reason, old extensions do not compile.
+    Why: PyTorch's C++ interface changes with every release. An extension for another release fails on import with
+    "undefined symbol", and old source code does not compile. An extension for another CUDA version does not find its
+    libcudart.
     Exception: only the versions in the name of the wheel are compared, as in 2.6.3+cu123torch2.3cxx11abifalse or
     2.1.2+pt20cu118. Minor versions of CUDA, and patch releases of PyTorch, may differ. If a program only warns about a
     part and continues, this is a warning.

@@ -16,10 +16,10 @@ COLD_START = "Turn the machine off and on again: a warm restart does not reset t
 def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> Iterator[Finding]:
     """The driver logged a hardware fault, memory has uncorrectable errors, or a device is lost.
 
-    Why: programs die with "uncorrectable ECC error", "unspecified launch failure" or hang, and no change in software
+    Why: programs end with "uncorrectable ECC error" or "unspecified launch failure", or hang. No change in software
     helps. A device that fell off the bus needs at least a restart.
     Exception: Xid errors that the catalogue attributes to a program (13, 31, 43, 45 and others) are advice only, and so
-    are numbers that it does not list. Errors from the device's whole life do not count if there are no current ones.
+    are numbers that it does not list. Lifetime error counts are ignored if there are no current errors.
     Reference: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
     """
     said = () if gpu_faults.faulty else answers(symptoms, "gpu-hardware-xid-ecc")

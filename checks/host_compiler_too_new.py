@@ -25,7 +25,7 @@ def host_compiler_too_new(
     """The host compiler is newer than this nvcc supports.
 
     Why: nvcc uses gcc for the host code and fails with "unsupported GNU version! gcc versions later than N are not
-    supported", "unsupported Microsoft Visual Studio version", or errors in the headers of the compiler.
+    supported", "unsupported Microsoft Visual Studio version", or errors in the compiler's headers.
     Exception: without nvcc nothing is compiled. If the project requires no package that still has to be compiled, this
     is advice. The limit is from the toolkit's own header; compilers other than gcc are not compared.
     Reference: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#host-compiler-support-policy

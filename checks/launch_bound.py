@@ -16,10 +16,10 @@ def launch_bound(run: Run) -> Iterator[Finding]:
 
     Why: every operation starts at least one kernel, which costs the CPU 5 to 20 µs, however small it is. The GPU
     finishes it before the next one arrives.
-    Exception: a model of fewer than 150 small operations passes, and so does one in which more than a fifth of them are
-    large: 262,144 elements, which take a GPU as long as a launch. The operations are those between parameters and loss,
-    and each is at least one kernel forward and one backward. A compiled model is not judged. Nothing measures how much
-    fewer kernels gain, so no gain is given.
+    Exception: a model with fewer than 150 small operations passes. So does one in which more than a fifth of the
+    operations are large: 262,144 elements, which keep a GPU busy for as long as a launch takes. The operations between
+    parameters and loss are counted; each starts at least one kernel forward and one backward. Compiled models are not
+    judged. The gain from fewer kernels is not measured, so none is given.
     Reference: https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/
     """
     steps = counted_steps(run)

@@ -12,11 +12,12 @@ LEAST_RESERVED = 0.1
 
 @check(family="run")
 def memory_fragmented(run: Run) -> Iterator[Finding]:
-    """PyTorch's reserved GPU memory is in pieces that nothing fits in.
+    """PyTorch's reserved GPU memory is fragmented: the free pieces are too small to use.
 
     Why: tensors of ever-changing sizes leave gaps. PyTorch then empties its cache again and again, which takes time, or
     fails with an out-of-memory error although memory is free.
-    Exception: up to 30 % passes, and so does a program that reserves less than a tenth of the GPU's memory.
+    Exception: gaps of up to 30 % of the reserved memory pass, and so does a program that reserves less than a tenth of
+    the GPU's memory.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf
     """
     memory = known(run.memory, "run.memory")

@@ -32,7 +32,7 @@ def no_nvidia_gpu(
 
     Why: a CUDA build of PyTorch or CuPy needs an NVIDIA GPU. Without one PyTorch silently uses the CPU, and CuPy does
     not work. This is an error if the environment is meant for a GPU: a CUDA build, CuPy, a CUDA toolkit, a container
-    that asks for one. It is a warning if nothing installed needs one. --gpu required always makes it an error, --gpu
+    that asks for one. It is a warning if nothing installed needs one. --gpu required always makes it an error; --gpu
     optional makes it advice.
     Exception: WSL and Jetson boards have no GPU on the PCI bus. macOS has supported no NVIDIA GPU since 10.14.
     Reference: https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#verify-you-have-a-cuda-capable-gpu

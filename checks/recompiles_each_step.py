@@ -13,8 +13,8 @@ FEWEST_GRAPHS = 3
 def recompiles_each_step(run: Run) -> Iterator[Finding]:
     """torch.compile compiles the model again while it trains.
 
-    Why: each new shape or value that a graph depends on takes seconds to compile. After eight of them PyTorch gives up
-    and runs without compiling.
+    Why: each new shape or value that a graph depends on takes seconds to compile. After eight compilations of the same
+    code PyTorch gives up and runs that code uncompiled.
     Exception: up to two graphs after the first steps pass.
     Reference: https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html
     """

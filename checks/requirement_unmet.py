@@ -15,8 +15,8 @@ def requirement_unmet(judgements: tuple[Judgement, ...], pytorch: Pytorch, gpu: 
     Requirements: gpu>=1, vram>=24GiB, compute_capability>=8.0, bf16, fp16, tf32, fp8 (native), driver>=550, cuda>=12.4
     (what the driver supports), python>=3.10, torch>=2.4, torch.cuda (PyTorch computed on a GPU), cupy>=13, shm>=1GiB,
     profile (it fits this machine). Only GPUs that a program can use here count. With gpu>=N, N of them must meet the
-    other requirements, otherwise all of them. Versions compare as in PEP 440. vram passes with 1 % less, because the
-    driver keeps a little.
+    other requirements, otherwise all of them. Versions compare as in PEP 440. vram may be 1 % less, because the driver
+    reserves a little.
     Exception: none. If a value cannot be read, the requirement fails. An unmet requirement stays an error if another
     finding explains it, and makes the exit status 1 whatever --fail-on says.
     Reference: https://peps.python.org/pep-0440/#version-specifiers

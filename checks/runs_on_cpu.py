@@ -33,7 +33,7 @@ def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch) -> Iterator[Fin
     Why: most programs fall back to the CPU silently, and are ten to a hundred times slower. Usually the installed build
     has no GPU support. If gpudoctor knows the cause, that finding is first and this one follows from it.
     Exception: no-nvidia-gpu reports a machine without a GPU. If PyTorch sees the GPU, each program chooses its own
-    device. CPU builds of JAX and TensorFlow have their own checks. What a user writes counts if it asks for a GPU and
+    device. CPU builds of JAX and TensorFlow have their own checks. A user's description counts if it asks for a GPU and
     nothing else fails.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html
     """

@@ -25,9 +25,9 @@ def shm_too_small(
 
     Why: worker processes pass batches through /dev/shm; Docker gives a container 64 MiB of it. When it is full, a
     worker dies with "Bus error", and NCCL fails to start. The same happens if a process may open too few files.
-    Exception: a container without PyTorch passes, and so does data loading without workers. Outside containers half of
-    the main memory is shared memory, so only a message that it is full counts. container-setup-shm-too-small checks
-    containers from outside.
+    Exception: a container without PyTorch passes, and so does data loading without workers. Outside containers,
+    /dev/shm may use half of the main memory, so only a message that it is full counts. container-setup-shm-too-small
+    checks containers from outside.
     Reference: https://github.com/pytorch/pytorch#using-pre-built-images
     """
     for failure in of_kind(symptoms, "shm-*")[:1]:

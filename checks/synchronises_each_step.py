@@ -30,10 +30,9 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
 
     Why: item(), cpu(), print() and float() wait until the GPU has finished. It then has nothing to do until the program
     has sent new work.
-    Exception: less than one call in each step passes, and so does inference that brings each batch's result to the CPU
-    once. If the calls wait for less than 5 % of the time, this is advice.
-    PyTorch's own calls, such as those of GradScaler, do not count. Not all of the wait is lost: the GPU computes
-    meanwhile.
+    Exception: less than one call in each step passes, and so does inference that copies each batch's result to the CPU
+    once. If the calls wait for less than 5 % of the time, this is advice. PyTorch's own calls, such as those of
+    GradScaler, do not count. Not all of the wait is lost: the GPU computes meanwhile.
     Reference: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization
     """
     steps = counted_steps(run)

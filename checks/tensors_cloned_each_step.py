@@ -16,8 +16,8 @@ LEAST_OF_MODEL = 0.5
 def tensors_cloned_each_step(run: Run) -> Iterator[Finding]:
     """Every step clones tensors.
 
-    Why: each clone reads and writes the whole tensor, takes memory for both, and starts a kernel. Keeping the
-    best weights needs a copy only if they are better.
+    Why: each clone reads and writes the whole tensor, takes memory for both, and starts a kernel. The best weights need
+    a copy only when they have improved.
     Exception: clones in less than nine of ten steps pass, and so do a few small ones: less than half of the model's
     parameters and less than 5 % of the time.
     Reference: https://docs.pytorch.org/docs/stable/generated/torch.clone.html

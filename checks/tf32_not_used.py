@@ -15,8 +15,8 @@ def tf32_not_used(run: Run) -> Iterator[Finding]:
 
     Why: one line lets tensor cores multiply float32 matrices. They round the factors to 10 bits, which training usually
     tolerates.
-    Exception: with autocast or half-precision weights the products do not need it. Small models pass. The share of
-    products in the two passes is not measured, so no gain is given: `gpudoctor tune` measures it.
+    Exception: with autocast or half-precision weights the products do not need it. Small models pass. The time in
+    matrix products is not measured, so no gain is given: `gpudoctor tune` measures it.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
     """
     steps = counted_steps(run)

@@ -17,7 +17,8 @@ def throttled(run: Run) -> Iterator[Finding]:
     """The GPU lowered its clocks while the program ran.
 
     Why: heat and the power supply make every step slower, whatever the program does.
-    Exception: less than a tenth of the samples passes. Under full load every GPU runs at its power limit: that passes.
+    Exception: a slowdown in less than a tenth of the samples passes. Under full load every GPU runs at its power limit:
+    that passes.
     Reference: https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
     """
     used = [gpu for gpu in run.gpus if gpu.is_used is not False and gpu.samples >= FEWEST_SAMPLES]

@@ -17,11 +17,11 @@ ID = "toolkit-mismatch-building-extension"
 def toolkit_mismatch_building_extension(
     pytorch: Pytorch, extensions: Extensions, toolkit: Toolkit = Toolkit(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """The CUDA toolkit for compiling extensions is missing, or has another major version than PyTorch's CUDA.
+    """The CUDA toolkit for compiling extensions is missing, or has a different major version than PyTorch's CUDA.
 
     Why: torch.utils.cpp_extension refuses to compile: "The detected CUDA version mismatches the version that was used
-    to compile PyTorch". It takes the toolkit of CUDA_HOME, else that of nvcc on PATH; the CUDA version that nvidia-smi
-    shows is the driver's. A toolkit that is older than the GPU or the package does not compile for it.
+    to compile PyTorch". It uses the toolkit that CUDA_HOME names, otherwise the one with nvcc on PATH. The CUDA version
+    that nvidia-smi shows is the driver's. A toolkit that is older than the GPU or the package does not compile for it.
     Exception: PyTorch itself needs no toolkit, so a missing one passes. A different one is advice, unless the project
     requires a package that still has to be compiled. Minor versions may differ.
     Reference: https://docs.pytorch.org/docs/stable/cpp_extension.html

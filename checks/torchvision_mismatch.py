@@ -30,7 +30,7 @@ class _Mismatch:
 def torchvision_mismatch(
     pytorch: Pytorch, python: Python = Python(), system: System = System(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
-    """torchvision or torchaudio was built for another release or another CUDA than the installed PyTorch.
+    """torchvision or torchaudio was built for a different release or CUDA version than the installed PyTorch.
 
     Why: the import fails with "operator torchvision::nms does not exist" or "compiled with different CUDA major
     versions". A CPU build of torchvision has no kernels for tensors on the GPU.
@@ -128,7 +128,7 @@ def _local(name: str, companion: PackageVersion, version: PackageVersion, system
 
 
 def _variant_severity(name: str, local: str, pytorch: Pytorch) -> Severity | None:
-    """Return how much it matters that the companion is another variant than PyTorch; None for nothing or unknown.
+    """Return how much it matters that the companion is a different variant than PyTorch; None for nothing or unknown.
 
     torchvision compares the CUDA major version on import, torchaudio the whole one, and neither minds a CPU build,
     which lacks the kernels for CUDA: those of torchvision are common, those of torchaudio are few.

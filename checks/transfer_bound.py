@@ -25,8 +25,8 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
     """Copying data to the GPU takes a large part of each step.
 
     Why: a copy from pageable memory blocks the program, and the GPU waits for it. Pinned memory is copied in the
-    background, twice as fast. Each small copy costs a driver call. Data that fits on the GPU needs to be copied only
-    once.
+    background, about twice as fast. Each small copy costs a driver call. Data that fits on the GPU needs to be copied
+    only once.
     Exception: copies below a tenth of each step pass, and so do a few that run in the background.
     Reference: https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html
     """

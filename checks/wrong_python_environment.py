@@ -21,7 +21,7 @@ def wrong_python_environment(
     python: Python = Python(),
     project: Project = Project(),
 ) -> Iterator[Finding]:
-    """The program runs in another Python environment than the activated one, and PyTorch is not in it.
+    """The program runs in a different Python environment than the activated one, and PyTorch is not in it.
 
     Why: an alias, a notebook kernel, a service or a tool with its own environment starts another interpreter, which
     does not see packages installed after "activate".

@@ -22,6 +22,7 @@ WORST = re.compile(
     r"|\bwho reports\b|\b(is|are) spoken of\b|\bdoes not go on\b|\bof one's own\b|\bheld? (the GPU )?(back|down)\b"
     r"|\AOr[ ,]"  # the screen already says "or:"
     r"|\bwhat could not be\b|\bcomes? and go"
+    r"|\banother (?!stage)[a-z' -]{1,40} than\b"  # "a different ... than"
     r"|\bGPUs? of (AMD|NVIDIA|Intel|Apple)\b|\ba report of a bug\b|\bversion of the driver\b"
     r"|(^|[.;:,] )where (it|the(?! evidence)|this|that|one|a|an|no|nothing|there|they|another) (?!is taken)",
     re.IGNORECASE | re.MULTILINE,

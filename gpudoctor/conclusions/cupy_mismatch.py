@@ -87,7 +87,7 @@ def _stated_cuda(symptoms: Symptoms) -> tuple[CudaVersion | None, str]:
 
 
 def _library_of_another_toolkit(nvcc: CudaVersion | None, fact: str, symptoms: Symptoms) -> CupyMismatch | None:
-    """Return the mismatch if the library that CuPy misses belongs to another CUDA version than the toolkit here."""
+    """Return the mismatch if the library that CuPy misses belongs to a different CUDA version than the toolkit here."""
     for symptom in of_kind(symptoms, *MISSING)[:1]:
         library = symptom.names["library"]
         if nvcc is not None and is_for(library, nvcc) is False:

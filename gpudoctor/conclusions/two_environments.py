@@ -75,7 +75,7 @@ def _said(said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
         summary = f'A program runs under the Python of another environment: "{symptom.text[:120]}"'
         yield TwoEnvironments(summary=summary, facts=(symptom.fact,), launcher=True)
     for symptom in of_kind(said, "pip-of-another-python"):
-        summary = f'pip probably installs into another Python than the program runs under: "{symptom.text[:120]}"'
+        summary = f'pip probably installs into a different Python than the program runs under: "{symptom.text[:120]}"'
         yield TwoEnvironments(summary=summary, facts=(symptom.fact,), certain=False)
     for symptom in of_kind(said, "guess-two-builds"):
         summary = f'Two environments have different PyTorch builds, one without CUDA: "{symptom.text[:120]}"'

@@ -142,7 +142,7 @@ class _Look:
         return _first(self._differing(concerned, self._image_id if kept is None else str(kept["Id"])))
 
     def _differing(self, paths: Collection[str], image_id: str) -> set[str]:
-        """Return the paths at which the container has another file than the image, or only one of them has any."""
+        """Return the paths at which the container has a different file than the image, or only one of them has any."""
         if not paths:
             return set()
         with created_container(self._api, image_id) as created:
@@ -201,7 +201,7 @@ def _is_alike(image: ContainerFiles, container: ContainerFiles, path: str) -> bo
 
 
 def _is_replaced(mount: _Mount, pid: int) -> bool | None:
-    """Return whether a single mounted file is another one than that at its source by now; None if unknown.
+    """Return whether a single mounted file is not the one at its source any more; None if unknown.
 
     The engine shows the new file; only the kernel knows what the process sees.
     """

@@ -137,7 +137,7 @@ def _paths_of_fetched(folder: Path, inventory: Inventory, resolution: Resolution
     """Yield each file that is going to be installed, and its size. Every wheel is read as a whole.
 
     Raises:
-        Failed: a wheel is damaged, or another one than the plan has.
+        Failed: a wheel is damaged, or is not the one in the plan.
     """
     hashes = {pin.name: pin.sha256 for pin in resolution.pins if pin.sha256}
     for wheel in sorted(folder.glob("*.whl")):

@@ -43,7 +43,9 @@ class CudaLibraries:
     libcuda: Libcuda | None = None
     shadowing: Annotated[tuple[str, ...], Fact("files on LD_LIBRARY_PATH that NVIDIA's wheels bring too")] = ()
     shadowing_facts: tuple[str, ...] = ()
-    other_wheels: Annotated[tuple[str, ...], Fact("NVIDIA's wheels for another CUDA major version than PyTorch's")] = ()
+    other_wheels: Annotated[
+        tuple[str, ...], Fact("NVIDIA's wheels for a different CUDA major version than PyTorch's")
+    ] = ()
     cudnn_path: Annotated[str, Fact("the cuDNN that LD_LIBRARY_PATH leads to; empty for none")] = ""
     cudnn_fact: str = ""
 

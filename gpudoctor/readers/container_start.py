@@ -66,7 +66,7 @@ def read_starts(text: Text) -> Iterator[Facts]:
     lines = [line for line in joined_lines(text.lines) if not _TEST_THAT_WORKS.search(line)]
     starts = [start for line in lines for start in _starts(line)]
     if _SHELL_WITHOUT_SMI.search(text.flat):
-        # A shell prompt is from another container than one that was started to run nvidia-smi.
+        # A shell prompt is from a different container than one that was started to run nvidia-smi.
         starts = [start for start in starts if start.program != "nvidia-smi"]
     for start in reversed(starts[-10:]):
         yield {"container": _container(start)}

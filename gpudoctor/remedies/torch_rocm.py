@@ -73,7 +73,7 @@ def run_code_for_gfx_target(
     if any(symptom.kind == "about-ollama" for symptom in symptoms or ()):
         remedies.append(Fix("use-gpu-without-cuda-ollama"))
     if override and gfx_target(override) != name and not name.startswith(gfx_target(override)[:-1] or OVERRIDE):
-        summary = f"Remove {OVERRIDE}={override}: its code is for another family of GPUs than {name}"
+        summary = f"Remove {OVERRIDE}={override}: its code is for a different family of GPUs than {name}"
         remedies.append(Fix("unset-variable", name=OVERRIDE, summary=summary))
     near = next((version for family, version in NEAR.items() if name.startswith(family)), None)
     windows = system.os == "windows"

@@ -108,7 +108,7 @@ class _Tracer:
             )
 
     def _selection(self, copy: Copy) -> Selection:
-        """Return what `copy` takes of a folder; files of another one than the context by their way there from it."""
+        """Return what `copy` takes of a folder; files outside the context by their path from it."""
         if not copy.origin:
             return select_files(self._context, copy)
         other = self._others[copy.origin]
