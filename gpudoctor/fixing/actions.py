@@ -42,7 +42,10 @@ class Action:
 
 def kind_of(remedy: Remedy, python: str) -> Kind:
     """Return what a remedy changes: the environment of `python`, a project's files, or something else."""
-    if any(re.match(r"(uv|poetry|pdm|pixi) (add|source add|lock|sync|update|remove)\b", c) for c in remedy.commands):
+    if any(
+        re.match(r"(uv|poetry|pdm|pixi) (add|source add|lock|sync|update|remove|reinstall)\b", c)
+        for c in remedy.commands
+    ):
         return "project"
     return "environment" if not remedy.needs and actions_of(remedy, python) else "system"
 
@@ -78,7 +81,9 @@ def _is_python(word: str, python: str) -> bool:
 
 
 def _only_shows(words: list[str], python: str) -> bool:
-    if words[0] in _VERIFIES or (words[:2] in (["uv", "run"], ["poetry", "run"]) and "-c" in words[2:-1]):
+    if words[0] in _VERIFIES or (
+        words[:2] in (["uv", "run"], ["poetry", "run"], ["pixi", "run"]) and "-c" in words[2:-1]
+    ):
         return True
     return _is_python(words[0], python) and (words[1:2] == ["-c"] or words[1:4] == ["-m", "pip", "check"])
 
@@ -125,6 +130,8 @@ def _install(rest: list[str]) -> Action | None:
 def _of_project(words: list[str]) -> Action | None:
     """Return what a command of a project's tool does; None if it is another one, or unknown."""
     tool, command = words[0], tuple(words)
+    if tool == "pixi":
+        return _of_pixi(words)
     if re.fullmatch(r"poetry source add --priority=explicit [\w.-]+ \S+", " ".join(words)) and _is_index(words[-1]):
         return Action(tool=tool, command=command)
     if tool not in ("uv", "poetry") or words[1:2] != ["add"]:
@@ -137,6 +144,22 @@ def _of_project(words: list[str]) -> Action | None:
         rest = rest[2:] if _is_name("".join(rest[1:2])) else []
     fits = bool(rest) and all(map(is_requirement, rest))
     return Action(tool=tool, command=command, requirements=tuple(rest)) if fits else None
+
+
+def _of_pixi(words: list[str]) -> Action | None:
+    """Return what a command of pixi does to the project; None if it is another one, or unknown."""
+    verb, rest, command = words[1:2], words[2:], tuple(words)
+    if rest[:1] != ["--pypi"]:
+        fits = bool(rest) and all(re.fullmatch(_CONDA_SPEC, word) for word in rest)
+        return Action(tool="pixi", command=command) if fits and verb in (["add"], ["remove"]) else None
+    rest = rest[1:]
+    if verb == ["remove"]:
+        fits = bool(rest) and all(map(_is_name, rest))
+        return Action(tool="pixi", command=command, removes=tuple(rest)) if fits else None
+    if rest[:1] == ["--index"]:
+        rest = rest[2:] if _is_index("".join(rest[1:2])) else []
+    fits = bool(rest) and all(map(is_requirement, rest)) and verb == ["add"]
+    return Action(tool="pixi", command=command, requirements=tuple(rest)) if fits else None
 
 
 def _of_conda(words: list[str], python: str) -> Action | None:

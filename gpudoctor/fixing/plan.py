@@ -13,7 +13,9 @@ from gpudoctor.fixing.refusals import refuse_environment
 from gpudoctor.model import Finding, Remedy, Report, Severity
 from gpudoctor.model.record import record
 
-_CHANGES_ENVIRONMENT = r"\b(?:pip|conda) (?:un)?install\b|\bconda remove\b|^(?:uv|poetry|pdm|pixi) add\b"
+_CHANGES_ENVIRONMENT = (
+    r"\b(?:pip|conda) (?:un)?install\b|\bconda remove\b|^(?:uv|poetry|pdm|pixi) (?:add|remove|reinstall)\b"
+)
 
 
 @record

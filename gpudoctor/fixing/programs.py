@@ -128,9 +128,9 @@ def complaint(said: str) -> str:
         versions = re.search(r"\(from versions: (.+)\)", said)
         there = f": it has {versions[1]}" if versions and versions[1] != "none" else ""
         return f"the index has no {missing[1].strip()} for this Python{there}"
-    because = re.search(r"(?:cause:|╰─▶) +(Because .+(?:\n +\S.*)*)", said)
+    because = re.search(r"(?:cause:|╰─▶) +((?:Because|Cannot solve) .+(?:\n +\S.*)*)", said)
     if because:
         return re.sub(r"\s+", " ", because[1])
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [text for line in lines if (text := re.sub(r"(?i)^(?:error|cause):\s*|^[×╰─▶]+\s*", "", line)) != line]  # noqa: RUF001 - uv
+    errors = [text for line in lines if (text := re.sub(r"(?i)^(?:(?:error|cause):|[×╰─▶]+)[\s×]*", "", line)) != line]  # noqa: RUF001 - uv, pixi
     return re.sub(r"\s+", " ", "; ".join(errors[:_SHOWN_LINES] or lines[-1:]))

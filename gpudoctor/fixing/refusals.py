@@ -87,8 +87,10 @@ def _refuse_tools(prefix: str) -> None:
 
 def _refuse_lock(prefix: str, commands: Sequence[str], tool: str) -> None:
     """Refuse an environment that a lock file next to it decides: the next sync would take the change back."""
+    above = os.path.dirname(prefix)
     for name, command in LOCKS.items():
-        lock = os.path.join(os.path.dirname(prefix), name)
+        of_pixi = name == "pixi.lock" and os.path.normpath(above).split(os.sep)[-2:] == [".pixi", "envs"]
+        lock = os.path.join(os.path.dirname(os.path.dirname(above)) if of_pixi else above, name)
         if os.path.isfile(lock) and name != f"{tool}.lock":
             own = [line for line in commands if line.startswith(name.partition(".")[0] + " ")]
             raise Refused(

@@ -86,7 +86,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
             size = f" ({in_words(change.size_bytes)} to download)" if change.size_bytes is not None else ""
             yield f"       {name:{width}}  {text}{size}"
     if plan.resolution is not None and plan.resolution.diff:
-        yield "Change pyproject.toml and the lock file:"
+        yield f"Change {plan.resolution.diff[0].removeprefix('--- a/')} and the lock file:"
         yield from (f"     {line}" for line in plan.resolution.diff)
     for edit in plan.edits:
         yield f"Change {edit.path.name}:"

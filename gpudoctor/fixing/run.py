@@ -11,6 +11,7 @@ from gpudoctor.fixing import edited_files
 from gpudoctor.fixing.conda import Conda
 from gpudoctor.fixing.environment import Inventory, read_inventory
 from gpudoctor.fixing.installers import Installer, installer_of
+from gpudoctor.fixing.pixi import PixiProject
 from gpudoctor.fixing.plan import Plan, Step, make_plan, tool_of
 from gpudoctor.fixing.programs import Refused
 from gpudoctor.fixing.project_files import FileEdit
@@ -25,7 +26,7 @@ from gpudoctor.model.record import record
 Ask = Callable[[], Report]
 """Runs the check: every fact is read again, by new processes."""
 
-TOOLS = {tool.name: tool for tool in (Conda, UvProject, PoetryProject)}
+TOOLS = {tool.name: tool for tool in (Conda, UvProject, PoetryProject, PixiProject)}
 
 
 @record

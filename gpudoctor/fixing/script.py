@@ -26,7 +26,7 @@ def script(plan: Plan, *, windows: bool) -> str:
 def _lines(plan: Plan, windows: bool) -> Iterator[str]:
     for number, step in enumerate(plan.steps, 1):
         yield ""
-        if step.actions and step.actions[0].tool in ("uv", "poetry"):
+        if step.actions and step.actions[0].tool in ("uv", "poetry", "pixi"):
             yield "# Run this script in the folder of the project."
         yield f"# {number}. {_comment(f'{step.check}: {step.remedy.summary}')}"
         for change in plan.changes_of(step) if plan.resolution is not None else ():

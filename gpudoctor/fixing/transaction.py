@@ -35,7 +35,7 @@ def apply(
     _refuse_outdated(inventory, resolution)
     installer.inventory = inventory
     names = {change.name for change in resolution.changes}
-    if installer.name != "conda":
+    if installer.name not in ("conda", "pixi"):  # what they install is recorded as a whole
         refuse_unrecordable(inventory, names)
     store.fetched.mkdir()
     try:

@@ -79,7 +79,7 @@ class Python:
     conda_name: Annotated[str | None, Fact("name of the conda environment", source="report")] = None
     installer: Annotated[str | None, Fact('tool that manages it: "pip", "uv" or "conda"')] = None
     project: Annotated[
-        str | None, Fact('tool whose lock file decides what is installed: "uv", "poetry"; "" for none')
+        str | None, Fact('tool whose lock file decides what is installed: "uv", "poetry", "pixi"; "" for none')
     ] = None
     externally_managed: Annotated[bool | None, Fact("the distribution forbids pip in it (PEP 668)")] = None
     free_threaded: bool | None = None

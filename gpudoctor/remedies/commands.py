@@ -34,7 +34,7 @@ class Environment:
     python: its interpreter, quoted.
     installer: installs wheels in it: "pip" or "uv".
     conda_prefix: its root if it is a conda environment, else "". conda_name: its name if the root is not known.
-    project: "uv" or "poetry" if a project's lock file defines its packages, else "".
+    project: "uv", "poetry" or "pixi" if a project's lock file defines its packages, else "".
     setup: commands that create it, if the present one must not be changed.
     """
 
@@ -55,10 +55,14 @@ class Environment:
         """Return the command that installs wheels; `arguments` are unquoted requirements and options."""
         forced = "--reinstall" if self.installer == "uv" else "--force-reinstall"
         rest = [*([forced] if force else []), *arguments]
+        if self.project == "pixi" and not _NOT_OF_ADD & {*arguments}:
+            return self._pixi(arguments, force)
         return self._add(rest) if self.project and not _NOT_OF_ADD & {*rest} else self._wheels("install", rest)
 
     def uninstall(self, names: Sequence[str]) -> str:
         """Return the command that uninstalls distributions of pip or uv."""
+        if self.project == "pixi":
+            return f"pixi remove --pypi {self._join(names)}"
         return self._wheels("uninstall", [*([] if self.installer == "uv" else ["-y"]), *names])
 
     def conda(self, action: str, arguments: Sequence[str]) -> str:
@@ -71,7 +75,7 @@ class Environment:
             return ["--prefix", self.conda_prefix]
         return ["--name", self.conda_name] if self.conda_name else []
 
-    def _join(self, arguments: Sequence[str]) -> str:
+    def _join(self, arguments: Iterable[str]) -> str:
         fit = (word if re.fullmatch(_OF_INSTALLER, word) else refused(word) for word in arguments)
         return join(fit, self.windows)
 
@@ -93,6 +97,17 @@ class Environment:
         source = index_name(index) if self.project == "poetry" else f"{index_name(index)}={index}"
         named = [{"poetry": "--source"}.get(self.project, "--index"), source] if index else []
         return f"{join([self.project, 'add', *named], self.windows)} {self._join(rest)}"
+
+    def _pixi(self, arguments: Sequence[str], force: bool) -> str:
+        """Return the command of pixi that adds wheels, or reinstalls what the project has.
+
+        Source: https://pixi.prefix.dev/latest/reference/cli/pixi/add/ and .../reinstall/
+        """
+        requirements = [argument for argument in arguments if not argument.startswith(("-", "https://"))]
+        if force:
+            return f"pixi reinstall {self._join(re.split(r'[^A-Za-z0-9._-]', name)[0] for name in requirements)}"
+        index = next((["--index", argument] for argument in arguments if argument.startswith("https://")), [])
+        return f"{join(['pixi', 'add', '--pypi', *index], self.windows)} {self._join(requirements)}"
 
 
 def index_name(address: str) -> str:
@@ -122,8 +137,10 @@ def environment_of(python: Python, system: System = System()) -> Environment:
 def python_command(python: Python, *arguments: str) -> str:
     """Return the command line that runs this environment's interpreter with `arguments`, quoted."""
     windows = is_windows(python)
-    if arguments[:2] == ("-m", "pip") and python.installer == "uv":
+    if arguments[:2] == ("-m", "pip") and (python.installer == "uv" or python.project == "pixi"):
         here, rest = environment_of(python), [argument for argument in arguments[3:] if argument not in ("-y", "--yes")]
+        if arguments[2] == "uninstall" and here.project == "pixi":
+            return here.uninstall(rest)
         if arguments[2] == "install" and here.project:
             return here.install(rest)
         return f"{here.pip(arguments[2])} {join(rest, windows)}".rstrip()

@@ -12,6 +12,9 @@ from gpudoctor.remedies.commands import REFUSED, is_windows, quote_name
 # Commands that change nothing: the last command of a remedy verifies it.
 _VERIFIES = r"nvidia-smi(?! -)|gpudoctor |(?:& )?(?:\"[^\"]+\"|\S+)(?: -s)? -c |docker run "
 _LONGEST_SHOWN = 80  # characters of a value that must not be in a command
+_OF_CONDA = (
+    r"conda (install|remove)(?: --yes)?(?: --(?:prefix|name) (?:'[^']*'|\S+))?(?: (?:--channel|-c) conda-forge)?"
+)
 _RELATIVE = r"(?:\.[\\/])?([\w.-]+)[\\/]"
 
 
@@ -30,6 +33,8 @@ def fitted(
         os_name = "tegra"
     podman = "podman" in (container.engine, system.container)
     remedies = list(map(_without_refused, remedies))
+    if python.project == "pixi":
+        remedies = list(map(_for_pixi, remedies))
     found = [_named(_for_shell(remedy, os_name or "", place), container, podman) for remedy in remedies]
     lost = [_is_lost(old, new) for old, new in zip(remedies, found, strict=True)]
     folder = re.match(_RELATIVE, python.executable or "")
@@ -49,6 +54,20 @@ def _without_refused(remedy: Remedy) -> Remedy:
     )
     text = f"{remedy.summary}; no command is shown, because {named or 'a value'} is not a valid name or path"
     return replace(remedy, commands=(), summary=text)
+
+
+def _for_pixi(remedy: Remedy) -> Remedy:
+    """Return the remedy with pixi's commands instead of conda's: conda must not change pixi's environments.
+
+    Source: https://pixi.prefix.dev/latest/workspace/environment/
+    """
+    verbs = {"install": "add", "remove": "remove"}
+    commands = (
+        re.sub(rf"^{_OF_CONDA}(?= [^-\s])", lambda match: f"pixi {verbs[match[1]]}", command)
+        for command in remedy.commands
+    )
+    commands = (re.sub(rf"^{_OF_CONDA} --force-reinstall ([\w.-]+)=\S+$", r"pixi reinstall \2", c) for c in commands)
+    return replace(remedy, commands=tuple(commands))
 
 
 def _is_lost(old: Remedy, new: Remedy) -> bool:

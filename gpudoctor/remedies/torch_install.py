@@ -186,8 +186,11 @@ def _install_with_conda(
     of_conda = [name for name, package in companions.items() if package is None or package.installer == "conda"]
     install = ["--channel", "conda-forge", "pytorch-gpu", f"cuda-version={major}", *of_conda]
     commands += [environment.conda("install", install), environment.run(VERIFY)]
+    summary = f"Install conda-forge's PyTorch built with CUDA {major}, which {_fits(machine)}"
+    if environment.project == "pixi":  # https://pixi.prefix.dev/latest/python/pytorch/
+        summary += f'. If pixi finds no build, add cuda = "{major}" to [system-requirements] of the project first'
     return Remedy(
-        summary=f"Install conda-forge's PyTorch built with CUDA {major}, which {_fits(machine)}",
+        summary=summary,
         commands=tuple(commands),
         reference=CONDA_FORGE,
     )
@@ -208,9 +211,8 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
     if not machine.capabilities:
         text += f". Check the GPU's compute capability: the build supports {', '.join(build.architectures)}"
     if environment.project:
-        text += (
-            f". {environment.project} add writes it and its index into pyproject.toml, so that a later sync keeps it"
-        )
+        file = "the project's file" if environment.project == "pixi" else "pyproject.toml"
+        text += f". {environment.project} add writes it and its index into {file}, so that a later sync keeps it"
     if environment.setup:
         text += ". The distribution forbids pip in its own Python, so this creates a virtual environment"
     return text

@@ -117,6 +117,8 @@ URL = "https://download.pytorch.org/whl/cu130"
             ("torch==2.13.0+cu130",),
             id="poetry",
         ),
+        pytest.param((f"pixi add --pypi --index {URL} torch==2.13.0+cu130",), ("torch==2.13.0+cu130",), id="pixi"),
+        pytest.param(("pixi remove --pypi cupy", "pixi add pytorch-gpu cuda-version=12"), (), id="pixi's conda"),
     ],
 )
 def test_commands_of_a_project(commands: tuple[str, ...], requirements: tuple[str, ...]) -> None:
@@ -137,7 +139,13 @@ def test_commands_of_a_project(commands: tuple[str, ...], requirements: tuple[st
         pytest.param(("uv add numpy", "poetry add numpy"), id="two tools"),
         pytest.param(("poetry source add --priority=primary p " + URL,), id="another priority"),
         pytest.param(("poetry add --source",), id="no source"),
-        pytest.param(("pixi add --pypi torch",), id="pixi"),
+        pytest.param(("pdm add torch",), id="pdm"),
+        pytest.param(("pixi add --pypi --index https://example.com/simple torch",), id="an unknown index of pixi"),
+        pytest.param(("pixi add --pypi --editable ./x",), id="an option of pixi"),
+        pytest.param(("pixi add --channel other pytorch",), id="a channel of pixi"),
+        pytest.param(("pixi remove --pypi",), id="nothing of pixi"),
+        pytest.param(("pixi reinstall torch",), id="pixi reinstalls, which has no plan"),
+        pytest.param(("pixi exec python",), id="another command of pixi"),
         pytest.param(("poetry install",), id="the whole project"),
     ],
 )

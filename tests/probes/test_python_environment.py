@@ -281,6 +281,18 @@ def test_what_the_interpreter_says_of_itself(
     assert python_environment._interpreter([])["machine"] == ""
 
 
+@pytest.mark.parametrize(
+    ("prefix", "project"),
+    [(".pixi/envs/default", "pixi"), (".pixi/envs/cuda", "pixi"), (".pixi/default", ""), (".venv", "")],
+)
+def test_the_project_of_pixi(prefix: str, project: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / prefix).mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / prefix))
+    assert python_environment._project() == ""
+    (tmp_path / "pixi.lock").touch()
+    assert python_environment._project() == project
+
+
 METADATA = """Metadata-Version: 2.1\r
 Name: Torch_Vision.X\r
 Version: 1.0 \r

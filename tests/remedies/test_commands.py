@@ -254,6 +254,13 @@ CU128 = ("--index-url", "https://download.pytorch.org/whl/cu128")
             '/v/bin/python -c "pass"',
         ),
         (
+            replace(PIP, project="pixi"),
+            "pixi add --pypi torch",
+            "pixi reinstall torch",
+            "pixi remove --pypi torch",
+            '/v/bin/python -c "pass"',
+        ),
+        (
             replace(PIP, python="python", conda_name="ml"),
             "python -m pip install torch",
             "python -m pip install --force-reinstall torch",
@@ -287,6 +294,7 @@ def test_the_commands_of_an_environment(
             "uv add --index pytorch-cu128=https://download.pytorch.org/whl/cu128 torch",
         ),
         (replace(PIP, project="poetry"), "poetry add --source pytorch-cu128 torch"),
+        (replace(PIP, project="pixi"), "pixi add --pypi --index https://download.pytorch.org/whl/cu128 torch"),
     ],
 )
 def test_a_project_notes_the_index(environment: Environment, install: str) -> None:
@@ -297,6 +305,18 @@ def test_a_project_notes_the_index(environment: Environment, install: str) -> No
 def test_what_a_project_cannot_add_is_installed_next_to_it(option: str) -> None:
     project = replace(UV_PROJECT, project="uv")
     assert project.install([option, "torch"]) == f"uv pip install {option} torch"
+
+
+def test_pixi_takes_the_place_of_pip() -> None:
+    python = Python(executable="/p/.pixi/envs/default/bin/python", project="pixi", installer="pip")
+    assert python_command(python, "-m", "pip", "install", "--upgrade", "jax[cuda12]") == (
+        "pixi add --pypi 'jax[cuda12]'"
+    )
+    assert python_command(python, "-m", "pip", "uninstall", "-y", "pynvml") == "pixi remove --pypi pynvml"
+    assert environment_of(python).install(["numpy<2", "--no-deps"]).startswith("/p/.pixi/envs/default/bin/python -m")
+    assert environment_of(python).install(["torch==2.13.0", "cupy-cuda12x[ctk]"], force=True) == (
+        "pixi reinstall torch cupy-cuda12x"
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,26 @@ def fit(remedy: Remedy, **known: Any) -> Remedy:
     return one
 
 
+@pytest.mark.parametrize(
+    ("command", "fitting_command"),
+    [
+        (
+            "conda install --yes --prefix '/p q/x' --channel conda-forge cupy cuda-version=12",
+            "pixi add cupy cuda-version=12",
+        ),
+        ("conda install --prefix /p -c conda-forge libstdcxx-ng", "pixi add libstdcxx-ng"),
+        ("conda remove --yes --prefix /p cpuonly", "pixi remove cpuonly"),
+        ("conda install --yes --prefix /p --force-reinstall pytorch=2.5.1", "pixi reinstall pytorch"),
+        ("conda remove --yes --prefix /p --force pytorch", "conda remove --yes --prefix /p --force pytorch"),
+        ("conda create --yes --name tf210 python=3.10", "conda create --yes --name tf210 python=3.10"),
+    ],
+)
+def test_conda_does_not_change_what_pixi_made(command: str, fitting_command: str) -> None:
+    remedy = Remedy(summary="Do it", commands=(command,))
+    assert fit(remedy, python=Python(project="pixi")).commands == (fitting_command,)
+    assert fit(remedy, python=Python()).commands == (command,)
+
+
 @pytest.mark.parametrize("name", [name for name, row in _advice().items() if "fix" not in row and "fixes" not in row])
 def test_a_fix_is_for_the_shell_of_the_machine(name: str) -> None:
     for system, pattern in ((WINDOWS_REPORT, POSIX), (LINUX_REPORT, WINDOWS)):

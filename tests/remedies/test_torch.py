@@ -1,5 +1,7 @@
 """The PyTorch to install: a build that driver and devices can run, by a command that changes the installation."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpudoctor.model import (
@@ -241,6 +243,13 @@ class TestConda:
     def test_without_cpuonly_nothing_is_removed(self) -> None:
         torch = Torch(version=PackageVersion("2.5.1"), build="cpu", conda_build="cpu_mkl_py312", conda_cpuonly=False)
         assert self.advise(torch).commands[0].startswith("conda install ")
+
+    def test_a_project_of_pixi_must_say_that_there_is_cuda(self) -> None:
+        torch = Torch(version=PackageVersion("2.5.1"), build="cpu", conda_build="cpu_mkl_py312", conda_cpuonly=False)
+        assert "[system-requirements]" not in self.advise(torch).summary
+        assert (
+            'cuda = "12" to [system-requirements]' in self.advise(torch, replace(self.PYTHON, project="pixi")).summary
+        )
 
     def test_a_torch_of_pip_in_a_conda_environment_stays_one_of_pip(self) -> None:
         torch = Torch(version=PackageVersion(CPU_ONLY), build="cpu", conda_build="", conda_cpuonly=False)

@@ -120,9 +120,17 @@ def _interpreter(folders: Sequence[str]) -> Facts:
         "free_threaded": "t" in getattr(sys, "abiflags", "") or "free-threading build" in sys.version,
         "externally_managed": own_root and os.path.exists(os.path.join(standard_library, "EXTERNALLY-MANAGED")),
         "pyvenv_cfg": _read(os.path.join(sys.prefix, "pyvenv.cfg")),
-        "project": next((tool for tool in ("uv", "poetry") if os.path.isfile(f"{sys.prefix}/../{tool}.lock")), ""),
+        "project": _project(),
         "pip": any(os.path.isfile(os.path.join(folder, "pip", "__main__.py")) for folder in folders),
     }
+
+
+def _project() -> str:
+    """Return the tool of the project that the environment belongs to. That of pixi is `.pixi/envs/NAME` in it."""
+    above = os.path.dirname(sys.prefix)
+    if os.path.normpath(above).split(os.sep)[-2:] == [".pixi", "envs"]:
+        return "pixi" if os.path.isfile(f"{above}/../../pixi.lock") else ""
+    return next((tool for tool in ("uv", "poetry") if os.path.isfile(f"{above}/{tool}.lock")), "")
 
 
 def _conda() -> Optional[List[str]]:
