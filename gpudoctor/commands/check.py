@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--gpu", type=click.Choice(GPU_POLICIES),
               help="Severity of a missing GPU: an error if something here needs one (auto), always an error"
               " (required), or advice (optional).  [default: auto]")  # fmt: skip
-@click.option("--fast", is_flag=True, help="Import neither torch nor cupy.")
+@click.option("--fast", is_flag=True, help="Do not import PyTorch and CuPy, and compute nothing on the GPU.")
 @click.option("-v", "--verbose", is_flag=True, help="Also list passed and skipped checks, all evidence"
               " and the paths of facts.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")

@@ -19,7 +19,7 @@ from gpudoctor.untrusted import clean
 @click.option("--from", "files", multiple=True, metavar="FILE", type=click.Path(),
               help="Take the facts of a pasted report instead of this machine's (- is standard input).")  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the snapshot to this file.")
-@click.option("--fast", is_flag=True, help="Import neither torch nor cupy.")
+@click.option("--fast", is_flag=True, help="Do not import PyTorch and CuPy.")
 @environment_options
 def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter: str | None, timeout: float) -> None:
     """Write the facts about this machine as JSON, for `check --from` and `diff`.
@@ -49,7 +49,7 @@ def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter
 def diff(before: str, after: str, format_name: str, output: str | None) -> NoReturn:
     """Show what differs between two snapshots or pasted reports: new, fixed and remaining problems, changed facts.
 
-    Readings of the moment (temperature, load, memory in use) are left out. Of two JSON reports of `gpudoctor run`, it
+    Momentary values (temperature, load, memory in use) are not compared. For two JSON reports of `gpudoctor run`, it
     shows what the change between them gained.
     """
     from gpudoctor.reporters import run_comparison

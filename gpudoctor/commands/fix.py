@@ -32,7 +32,7 @@ def fix_options(command: Any) -> Any:
     """Add the options that `fix` and `install` share."""
     for option in (
         click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True),
-        click.option("--fast", is_flag=True, help="Import neither torch nor cupy when checking."),
+        click.option("--fast", is_flag=True, help="Do not import PyTorch and CuPy when checking."),
         click.option("--script", is_flag=True, help="Print a script that does the same, and change nothing."),
         click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing."),
         click.option("--yes", is_flag=True, help="Apply the plan without asking."),

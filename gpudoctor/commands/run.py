@@ -36,10 +36,14 @@ def metrics_options(command: Any) -> Any:
     port = click.IntRange(0, 65535)
     for option in (
         click.option(
-            "--metrics-port", type=port, metavar="N", help="Serve OpenMetrics at this port; 0 takes a free one."
+            "--metrics-port", type=port, metavar="N", help="Serve OpenMetrics at this port; 0 chooses a free one."
         ),
         click.option(
-            "--metrics-host", default="127.0.0.1", show_default=True, help="Address that --metrics-port uses."
+            "--metrics-host",
+            metavar="ADDRESS",
+            default="127.0.0.1",
+            show_default=True,
+            help="Address for --metrics-port.",
         ),
     ):
         wrapped = option(wrapped)
@@ -68,7 +72,7 @@ def metrics_server(metrics: tuple[str, int | None], current: Callable[[], "Watch
 @click.option("--profile", metavar="FILE", help=f"Add the variables of this env profile.  [default: {FILE_NAME} here]")
 @click.option("--every", metavar="SECONDS", type=click.FloatRange(min=0.05, max=3600), default=1.0, show_default=True,
               help="Seconds between two samples.")  # fmt: skip
-@click.option("--no-hook", is_flag=True, help="Do not look into Python programs: watch from outside only.")
+@click.option("--no-hook", is_flag=True, help="Do not measure inside Python programs: watch from outside only.")
 @metrics_options
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False),

@@ -46,7 +46,7 @@ def init(folder: str) -> None:
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
 @click.option("--install", is_flag=True, help="Install it for this user, instead of printing it.")
 def completion(shell: str | None, install: bool) -> None:
-    """Print the completion script for bash, zsh or fish, or install it. Without a name it is for this shell."""
+    """Print the completion script for bash, zsh or fish, or install it. Without a name, it is for the shell in use."""
     from click.shell_completion import get_completion_class
 
     from gpudoctor.commands.cli import cli

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--vary", metavar="NAME=A,B,C",
               help="Tune for each value of a parameter of the workload, such as sequence=128,512.")  # fmt: skip
 @click.option("--gpus", metavar="N", type=click.IntRange(1, 64), default=1, show_default=True,
-              help="GPUs that train together by torchrun: batch for each, and scaling efficiency.")  # fmt: skip
+              help="Number of GPUs that train together, started by torchrun.")  # fmt: skip
 @click.option("--exhaustive", is_flag=True, help="Measure every precision at every power of two that fits.")
 @click.option("--compare", type=click.Path(dir_okay=False), metavar="FILE",
               help="Show what changed since an earlier tuning, written with --format json.")  # fmt: skip

@@ -36,8 +36,8 @@ def watch(
 ) -> None:
     """Show live what limits the GPU, until the program ends or Ctrl-C.
 
-    The program is seen from outside: the driver's figures and its processes. Without --pid, all GPUs are shown and no
-    program. In a terminal the picture is renewed with each sample. The report at the end is the one of `gpudoctor run`.
+    The program is watched from outside, through the driver's values and its processes. Without --pid, only the GPUs are
+    watched. In a terminal, the display is updated with each sample. At the end it prints the report of `gpudoctor run`.
     """
     from gpudoctor.engine.run_findings import findings_of
     from gpudoctor.watching.watched import WatchedRun, run_of
