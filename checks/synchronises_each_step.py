@@ -20,7 +20,9 @@ _NAMES = {"__bool__": "if tensor:", "__float__": "float()", "__int__": "int()", 
 _NAMES |= {
     "__repr__": "print()",
     "__format__": "a formatted text",
-    "torch.cuda.synchronize": "torch.cuda.synchronize()",
+    "__getitem__": "a mask as an index",
+    "__setitem__": "a mask as an index",
+    "__contains__": "in",
 }
 
 
@@ -29,7 +31,8 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
     """The program waits for a result of the GPU in every step.
 
     Why: item(), cpu(), print() and float() wait until the GPU has finished. It then has nothing to do until the program
-    has sent new work.
+    has sent new work. nonzero(), unique() and a mask as an index wait too, because only the GPU knows how many elements
+    they return; torch.where() does not.
     Exception: less than one call in each step passes, and so does inference that copies each batch's result to the CPU
     once. If the calls wait for less than 5 % of the time, this is advice. PyTorch's own calls, such as those of
     GradScaler, do not count. Not all of the wait is lost: the GPU computes meanwhile.
@@ -39,7 +42,8 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
     if steps.synchronisations < LEAST_CALLS or _is_result_of_inference(steps):
         return
     share = steps.synchronising_share
-    call = _NAMES.get(steps.synchronising_call, f".{steps.synchronising_call}()")
+    name = steps.synchronising_call
+    call = _NAMES.get(name, f"{name}()" if name.startswith("torch.") else f".{name}()")
     place = f" at {steps.synchronising_place}" if steps.synchronising_place else ""
     number = f"{steps.synchronisations:.0f} times " if steps.synchronisations >= 1.5 else ""
     time = f": {share:.0%} of its time" if share >= SHOWN_FROM else ""

@@ -58,6 +58,10 @@ class Steps:
     source_bytes: Annotated[int | None, Fact("largest tensor in memory that is sent to the GPU in slices")] = None
     operations: Annotated[int | None, Fact("operations between the parameters and the loss")] = None
     small_operations: Annotated[int | None, Fact("those with results below 262,144 elements")] = None
+    operators: Annotated[int | None, Fact("operators that one step dispatched, without views")] = None
+    kernels: Annotated[int | None, Fact("kernels that the GPU ran in one step")] = None
+    gpu_busy_ms: Annotated[float | None, Fact("time of that step in which a kernel ran")] = None
+    cuda_graphs: Annotated[bool, Fact("CUDA graphs were replayed")] = False
     shapes: Annotated[int, Fact("distinct shapes sent to the GPU")] = 0
     parameter_bytes: int | None = None
     large_elements: Annotated[int | None, Fact("elements of weight matrices with at least 256 rows and columns")] = None
@@ -76,6 +80,11 @@ class Steps:
     def active_share(self) -> float:
         """The share in which neither loader, preparation nor copies keep the model waiting."""
         return max(1 - self.loader_share - self.prepare_share - self.copies_share, 0.0)
+
+    @property
+    def gpu_busy_share(self) -> float | None:
+        """The share in which a kernel runs; None if nobody counted kernels."""
+        return None if self.gpu_busy_ms is None else min(self.gpu_busy_ms / self.step_ms, 1.0)
 
     @property
     def input_share(self) -> float:

@@ -84,6 +84,10 @@ def step_parts(steps: Steps) -> Iterator[str]:
     rest = 1 - sum(shares.values())
     if rest >= _SHOWN_FROM:
         yield f"other {rest:.0%}"
+    if steps.kernels is not None and steps.gpu_busy_ms is not None:
+        yield f"{steps.kernels:,} kernels each, GPU busy {significant(steps.gpu_busy_ms)} ms"
+    elif steps.operators is not None:
+        yield f"{steps.operators:,} operators each"
 
 
 def binned(values: Sequence[float], most: int) -> list[float]:

@@ -6,9 +6,9 @@ user's own `sitecustomize` still runs, and the folder leaves `sys.path` again. N
 `start` waits until the program itself has imported torch, and then patches once (see `patches`).
 
 Each process that trains writes one small file, at most every two seconds and at its end, so that a program that is
-killed still leaves a report. Its size does not grow with the run. The hook draws no random numbers, never synchronises
-with the GPU, and switches itself off if anything in it fails. What costs the most, finding the user's line, happens
-in a few steps only (`Recorder.is_sampled`).
+killed still leaves a report. Its size does not grow with the run. The hook draws no random numbers, waits for the GPU
+only to count the kernels of one step (`closer_look`), and switches itself off if anything in it fails. What costs the
+most, finding the user's line, happens in a few steps only (`Recorder.is_sampled`).
 
 Standard library only, from Python 3.8 on: the program's interpreter need not have gpudoctor.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .closer_look import CloserLook
 from .loaders import patch_loaders
 from .passes import patch_passes
 from .patching import Patching
@@ -20,6 +21,7 @@ def install(torch: Any, recorder: Recorder) -> Patching:
     patch_loaders(patching)
     patch_tensors(patching)
     patch_passes(patching, facts)
+    recorder.look = CloserLook(patching)
     recorder.facts["torch"] = str(torch.__version__)
     recorder.ask = facts
     return patching

@@ -73,7 +73,7 @@ class Patching:
                 recorder.at(f"{part} {name}", self.places.of(caller), size)
 
 
-def caller_outside(folder: str) -> Any:
-    """Return the frame that called the wrapper; None if it is a file of `folder`, torch's own."""
-    caller = sys._getframe(2)
+def caller_outside(folder: str, wrappers: int) -> Any:
+    """Return the frame that called the outer of so many wrappers; None if it is a file of `folder`, torch's own."""
+    caller = sys._getframe(1 + wrappers)
     return None if caller.f_code.co_filename.startswith(folder) else caller

@@ -43,6 +43,9 @@ class Recorder:
         self.facts: dict[str, Any] = {}
         self.ask: Any = lambda **_: {}
         """What gives more facts on torch when the file is written."""
+        self.look: Any = None
+        """What looks closer at single steps, from `look_at_ns` on."""
+        self.look_at_ns = 0
         self.is_sampled = True
         self.stand_in = self._was_forked = False
         self._reset()
@@ -113,6 +116,9 @@ class Recorder:
         self._has_input, self._input_at, self._known_at_input = False, now, 0
         self._is_spoilt = False
         self.is_sampled = self.steps < SAMPLED_FIRST or self.steps % SAMPLED_EVERY == 0
+        if now >= self.look_at_ns and self.look is not None and self.counted:
+            self.look.between_steps(now)
+            now = self._input_at = time.perf_counter_ns()
         self._begun = now
 
     def _count(self, now: int) -> None:
@@ -130,6 +136,10 @@ class Recorder:
                 del self.series[::2]
                 self._series_stride *= 2
 
+    def usual_step_ns(self) -> int:
+        """Return the mean duration of a step, of those that count."""
+        return self.step_ns // self.counted
+
     def spoil_step(self) -> None:
         """Leave the step that is running out: the hook itself looked at something in it."""
         self._is_spoilt = True
@@ -138,7 +148,13 @@ class Recorder:
         """Add the time since `begun` to a part of the step; return now."""
         now = time.perf_counter_ns()
         self._now[part] += now - begun
+        if now >= self.look_at_ns and self.look is not None:
+            self.look.in_step(now)
         return now
+
+    def may_use_gpu(self) -> bool:
+        """Return whether this step has sent data to the GPU, or none does."""
+        return self._has_input or not self.counts.get("copies")
 
     def before_input(self, now: int) -> None:
         """Call it before data goes to the GPU: the first time in a step, what came before was preparing it."""

@@ -155,6 +155,8 @@ class Context:
         self.process = 0
         """Number of the process that has started CUDA; 0 if none has."""
         self.sync_debug_mode = 0
+        self.kernels: list[tuple[str, float, float]] | None = None
+        """Operators that ran, with begin and end, while somebody profiles them."""
         self._error = ""
         self._is_reported = False
         self._local = threading.local()

@@ -23,11 +23,12 @@ def _add_functions(extension: Any) -> None:
 
 
 def _add_devices(torch: Any) -> None:
-    from . import accelerator, functions, operators
+    from . import accelerator, functions, operators, profiler
 
     accelerator.install(torch)
     operators.install(torch)
     functions.finish(torch)
+    profiler.install(torch)
 
 
 _AFTER: dict[str, Callable[[Any], None]] = {

@@ -35,12 +35,15 @@ def _launch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     inputs = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
     gpu = _gpu_of(func, inputs, kwargs.get("device"))
     CONTEXT.refuse()
+    begin = gpu.ready_at(CONTEXT.stream(gpu.index))
     if not _is_view(func):
         _fail_if_asked(func._schema.name, inputs)
         if not gpu.runs:
             raise error("no kernel image is available for execution on the device")
         gpu.work(kernel_seconds)
     found = _computed(func, gpu, args, kwargs)
+    if CONTEXT.kernels is not None and not _is_view(func):
+        CONTEXT.kernels.append((func._schema.name, begin, gpu.ready_at(CONTEXT.stream(gpu.index))))
     return _returned(func, gpu, args, kwargs, found)
 
 
@@ -234,6 +237,15 @@ def _waiting(func: Any, *args: Any, **kwargs: Any) -> Any:
     return found
 
 
+def _index(func: Any, tensor: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
+    """Read or write elements. A mask has an unknown number of them; it is no index for a single value to write."""
+    masks = [index for index in indices if isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8)]
+    is_fill = bool(args) and args[0].numel() == 1 and not isinstance(args[0], GpuTensor)
+    if masks and not is_fill:
+        return _waiting(func, tensor, indices, *args, **kwargs)
+    return _launch(func, (tensor, indices, *args), kwargs)
+
+
 def _lstm_cell(func: Any, inputs: Any, hidden: Any, cell: Any, input_bias: Any = None, hidden_bias: Any = None) -> Any:
     """Compute what only CUDA has as one operator; the gates are kept for the backward pass."""
     gates = inputs + hidden
@@ -273,6 +285,14 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "aten::_local_scalar_dense": _item,
     "aten::nonzero": _waiting,
     "aten::masked_select": _waiting,
+    "aten::equal": _waiting,
+    "aten::_unique": _waiting,
+    "aten::_unique2": _waiting,
+    "aten::unique_dim": _waiting,
+    "aten::unique_consecutive": _waiting,
+    "aten::index": _index,
+    "aten::index_put_": _index,
+    "aten::_index_put_impl_": _index,
     "aten::is_pinned": lambda func, tensor, device=None: False,
     "aten::record_stream": lambda func, tensor, stream: None,
     "aten::_thnn_fused_lstm_cell": _lstm_cell,

@@ -71,6 +71,12 @@ def _shown(tensor: GpuTensor, **_: Any) -> str:
     return f"{_on_host(tensor)!r}".removesuffix(")") + f", device='{tensor.device}')"
 
 
+def _formatted(tensor: GpuTensor, specification: str) -> str:
+    return (
+        format(tensor.detach().item(), specification) if tensor.dim() == 0 else object.__format__(tensor, specification)
+    )
+
+
 def _deep_copy(tensor: GpuTensor, memo: dict[int, Any]) -> Any:
     copied: Any = tensor.detach().clone()
     if isinstance(tensor, torch.nn.Parameter):
@@ -88,6 +94,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "tolist": _to_list,
     "numpy": _to_numpy,
     "__repr__": _shown,
+    "__format__": _formatted,
     "__deepcopy__": _deep_copy,
     "__reduce_ex__": _reduced,
 }
