@@ -12,10 +12,11 @@ _PATH = regex(
     r"(?i)(?<!\w)[\"'`]([^\"'`\n]{3,300})[\"'`]|(?<!\w)([A-Za-z]:\\[^\"<>|*?:\n]{1,200}?(?:python\.exe|site-packages)\b)"
     r"|(?<![^\s\"'`(=,<>|\[])(?<![^\s\"'`(=,:<>|\[]['\"`])((?:[A-Za-z]:)?[\w.~+@\\/-]{3,300})"
 )
-# Groups: the environment's folder, and its interpreter or its package folder.
+# Groups: the environment's folder, and its interpreter, its package folder, or a DLL in the folder of python.exe.
 _SHOWN = regex(
     r"(?i)((?:[A-Za-z]:/|/|~/|\.{1,2}/)?(?:[\w .+@()'-]{1,60}/){0,14}?)"
-    r"(?:((?:bin|Scripts)/python[\d.]{0,5}(?:\.exe)?|python\.exe)|(?:lib/python(3(?:\.\d{1,2})?)|Lib)/(?:site|dist)-packages(?:/.*)?)"
+    r"(?:((?:bin|Scripts)/python[\d.]{0,5}(?:\.exe)?|python\.exe)|(?:lib(?:64)?/python(3(?:\.\d{1,2})?)|Lib)/(?:site|dist)-packages(?:/.*)?"
+    r"|(vcruntime140(?:_1)?|python3\d{0,2})\.dll)"
 )
 _HOME = regex(r"(?i)^(?:/home|/Users|[A-Z]:/Users)/user/")
 # Installed for all users: if the text also shows an environment, the program runs in that one.
@@ -35,7 +36,7 @@ _TYPED = regex(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")
 def read(text: Text) -> Facts:
     """Return the interpreter, if the text shows one, and the system that its path belongs to."""
     raw = text.raw[:LONGEST_SEARCHED]
-    lines = [line for line in raw.splitlines() if re.search(r"(?i)python|-packages", line)]
+    lines = [line for line in raw.splitlines() if re.search(r"(?i)python|-packages|vcruntime140", line)]
     paths = [path for line in lines for path in _paths(line)]
     paths += [
         f"{root}\\Scripts\\python.exe" if root[1] == ":" else f"{root}/bin/python" for root in _FOLDER.findall(raw)
@@ -66,13 +67,15 @@ def _paths(line: str) -> Iterator[str]:
 def _named(path: str) -> Iterator[str]:
     """Yield the interpreter of the environment that contains the path, with slashes."""
     match = _SHOWN.fullmatch(re.sub(r"\\+", "/", path))
-    root, program, version = match.groups() if match else ("", "", "")
+    root, program, version, library = match.groups() if match else ("", "", "", "")
     if not match or re.search(
         r"(?i)[^:]/(?:home|Users)/user/", root
     ):  # a masked name, which only the own home replaces
         return
     if program:
         yield from (f"{root}{program}",) if root else ()
+    elif library:
+        yield from (f"{root}python.exe",) if _ROOT_HAS_PROGRAM.match(root) else ()
     elif version:
         of_system = _SHARED.match(root) or root.endswith("/.local/")
         yield "python3" if "/dist-" in path or root.endswith("/.local/") else f"{root}bin/python{'3' * bool(of_system)}"

@@ -77,6 +77,24 @@ def interpreter(text: str) -> str | None:
         pytest.param(
             'File "/home/a/.local/lib/python3.10/site-packages/torch/a.py"', "python3", id="packages of the user"
         ),
+        pytest.param(
+            'venv/lib64/python3.12/site-packages/torch/__init__.py", line 9, in <module>',
+            "venv/bin/python",
+            id="lib64, and the traceback is cut",
+        ),
+        pytest.param(
+            'File "/usr/lib64/python3.9/site-packages/torch/__init__.py"', "/usr/bin/python3", id="lib64 of the system"
+        ),
+        pytest.param(
+            r"python311.dll -> C:\Users\ann\AI\python_embeded\python311.dll",
+            r"$HOME\AI\python_embeded\python.exe",
+            id="a DLL in the folder of an embedded Python",
+        ),
+        pytest.param(
+            r"VCRUNTIME140.dll -> D:\conda\envs\ml\VCRUNTIME140.dll",
+            r"D:\conda\envs\ml\python.exe",
+            id="a DLL in the folder of a conda environment",
+        ),
         pytest.param("$ python3 train.py", "python3", id="typed"),
     ],
 )
@@ -95,6 +113,8 @@ def test_the_interpreter_shown(text: str, expected: str) -> None:
         pytest.param(r'File "C:\tools\app\lib\site-packages\a.py"', id="a folder of Windows that may be either"),
         pytest.param("see https://github.com/python/cpython and /usr/lib/python3.10/threading.py", id="no environment"),
         pytest.param("python train.py", id="python"),
+        pytest.param(r"VCRUNTIME140.dll -> C:\tools\app\VCRUNTIME140.dll", id="a DLL of any program"),
+        pytest.param(r"VCRUNTIME140.dll -> C:\Windows\System32\VCRUNTIME140.dll", id="a DLL of Windows"),
     ],
 )
 def test_no_guess(text: str) -> None:
