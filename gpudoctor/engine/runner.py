@@ -67,7 +67,7 @@ def run_checks(
         named[guessing.id] = replace(guessing, explains=(*guessing.explains, *RESTATING))
         findings = diagnose(found, named, chosen)
     report = Report(version=__version__, snapshot=snapshot, results=results, findings=findings, proof=proof)
-    return replace(report, triage=triage(facts)) if report.verdict == "unknown" else report
+    return replace(report, triage=triage(facts, findings)) if report.verdict == "unknown" else report
 
 
 def _guessed(result: CheckResult, guess: Finding, check: Check, facts: Facts) -> CheckResult:

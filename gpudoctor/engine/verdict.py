@@ -8,6 +8,7 @@ from gpudoctor.model.record import record
 from gpudoctor.registry import Check
 
 UNEXPLAINED = "unknown-error"
+OF_PROGRAM = "program-error"
 _NAMES_SHOWN = 3
 
 
@@ -81,7 +82,7 @@ def _names(ids: Sequence[str]) -> str:
     return ", ".join(shown)
 
 
-def triage(facts: Facts) -> Triage:
+def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
     """Return what was understood, what is missing, what to run next and which causes are possible."""
     from gpudoctor.triage.features import features  # most runs end with a verdict and do not need it
     from gpudoctor.triage.next_steps import next_steps
@@ -89,9 +90,18 @@ def triage(facts: Facts) -> Triage:
     from gpudoctor.triage.understood import missing, understood
 
     known: frozenset[str] = facts.call(features)
+    answer = OF_PROGRAM if _of_program(facts.get("proof"), findings) else ""
     return Triage(
         understood=facts.call(understood),
         missing=facts.call(missing),
         next_steps=facts.call(next_steps, features=known),
-        possible=possible_causes(known) if known else (),
+        possible=possible_causes(known, only_suggested=bool(answer)) if known else (),
+        answer=answer,
     )
+
+
+def _of_program(proof: Proof, findings: Sequence[Finding]) -> bool:
+    """Return whether every failure message of a report is an error that the program itself has."""
+    messages = {failure.fact for failure in proof.failures if not failure.kind.startswith("asks-")}
+    explained = {fact for finding in findings if finding.check_id == OF_PROGRAM for fact in finding.facts}
+    return bool(messages) and messages <= explained

@@ -30,12 +30,14 @@ class Triage:
     """Next steps if nothing was found and nothing proves that the GPU works.
 
     understood, missing: sentences for the user. next_steps: at most two. possible: at most three, most frequent first.
+    answer: id of the check whose advice explains every failure in a report; "" if none does.
     """
 
     understood: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     possible: tuple[PossibleCause, ...] = ()
+    answer: str = ""
 
 
 @record

@@ -43,7 +43,9 @@ def headline(report: Report) -> Headline:
     verdict = report.verdict
     if verdict == "unknown":
         asked = "no problem found, but nothing proves that the GPU works"
-        if crashed(report.results):
+        if report.triage is not None and report.triage.answer:
+            asked = "the report shows an error of the program itself, and none of the machine"
+        elif crashed(report.results):
             asked = f"{number(len(crashed(report.results)), 'check')} crashed"
         elif not report.passed:
             asked = "too little is known for a verdict" if report.results else "no check ran"
@@ -114,6 +116,12 @@ def problems(findings: Iterable[Finding]) -> list[Problem]:
     """Return the root causes that change the verdict, or that something follows from which does."""
     groups = _by_root(findings)
     return [Problem(finding=group[0], consequences=tuple(group[1:])) for group in groups if _matters(group)]
+
+
+def answers(report: Report) -> list[Finding]:
+    """Return the advice that explains every failure in a report; [] if the verdict is known."""
+    answer = report.triage.answer if report.triage is not None else ""
+    return [finding for finding in report.findings if finding.check_id == answer]
 
 
 def advice(findings: Iterable[Finding]) -> list[Finding]:

@@ -22,11 +22,13 @@ def render(report: Report, *, screen: Screen) -> str:
     verdict = _verdict(report, screen)
     if screen.verbosity < 0:
         return "\n".join(verdict) + "\n"
+    answers = words.answers(report)
     blocks = [
         verdict,
         *_findings(report.findings, screen),
+        *(list(_finding(finding, screen)) for finding in answers),
         *_questions(report, screen),
-        *_advice(report.findings, screen),
+        *_advice([finding for finding in report.findings if finding not in answers], screen),
         _crashed(report.results, screen),
         *_answers(report, screen),
     ]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gpudoctor.data.gpu_names import capability_of
-from gpudoctor.model import ComputeCapability, DriverState, Gpu, Origin, Place, Pytorch, Symptom, System
+from gpudoctor.model import ComputeCapability, CupyRuntime, DriverState, Gpu, Origin, Place, Pytorch, Symptom, System
 from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
 SYMPTOM = "symptom:"
@@ -31,6 +31,7 @@ def features(
     gpu: Gpu,
     driver_state: DriverState,
     symptoms: Symptoms,
+    cupy_runtime: CupyRuntime = CupyRuntime(),
 ) -> frozenset[str]:
     """Return the features: "os:windows", "place:docker", "about:ollama", "gpu:nvidia", "symptom:<kind>"."""
     kinds = {symptom.kind for symptom in symptoms or ()} - UNRANKED
@@ -39,6 +40,8 @@ def features(
     found |= set(_gpu(gpu, kinds)) | set(_generations(gpu, symptoms))
     if driver_state.works:
         found.add("driver:works")
+    if cupy_runtime.calls:
+        found |= {"shown:cupy-config"} | ({"cupy:loads"} if cupy_runtime.first_error is None else set())
     if not origin.is_report:
         found.add("live")
     if pytorch.build:

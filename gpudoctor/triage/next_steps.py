@@ -21,6 +21,7 @@ def next_steps(features: frozenset[str], python: Python, system: System) -> tupl
     for row in load_table("next_steps")["steps"]:
         command = _filled(row["command"], names)
         asked = row["topic"] in found or any(step.command == command for step in found.values())
+        asked = asked or bool(found and row.get("alone"))
         if not asked and fits(features, row.get("when", ()), row.get("unless", ())):
             found[row["topic"]] = NextStep(command=command, why=row["why"], where=row.get("where", ""))
     return tuple(found.values())[:MOST]

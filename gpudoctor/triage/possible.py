@@ -4,11 +4,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.model.report import PossibleCause
-from gpudoctor.triage.features import fits
+from gpudoctor.triage.features import SYMPTOM, fits
 
 MOST = 3
 UNSEEN = 0.5
@@ -35,14 +35,18 @@ class Counts(NamedTuple):
     shares: Mapping[str, float]
 
 
-def possible_causes(features: frozenset[str], excluded: Collection[str] = ()) -> tuple[PossibleCause, ...]:
+def possible_causes(
+    features: frozenset[str], excluded: Collection[str] = (), *, only_suggested: bool = False
+) -> tuple[PossibleCause, ...]:
     """Return the most frequent causes of confirmed reports with these features.
 
-    excluded: ids of checks that cannot be the cause.
+    excluded: ids of checks that cannot be the cause. only_suggested: only causes that a symptom speaks for.
     """
     rows = {row["check"]: row for row in load_table("possible_causes")["causes"]}
     asked = [(name, row) for name, row in rows.items() if name not in excluded]
     fitting = [name for name, row in asked if fits(features, row.get("needs", ()), row.get("excluded_by", ()))]
+    if only_suggested:
+        fitting = [name for name in fitting if _is_suggested(rows[name], features)]
     suggested = {name: SUGGESTED for name in fitting if not features.isdisjoint(rows[name].get("suggested_by", ()))}
     ranked = sorted(fitting, key=lambda name: -_score(name, features) - suggested.get(name, 0))
     return tuple(
@@ -50,11 +54,16 @@ def possible_causes(features: frozenset[str], excluded: Collection[str] = ()) ->
     )
 
 
+def _is_suggested(row: Mapping[str, Any], features: frozenset[str]) -> bool:
+    needed = [option for item in row.get("needs", ()) for option in item.split("|") if option.startswith(SYMPTOM)]
+    return not features.isdisjoint([*row.get("suggested_by", ()), *needed])
+
+
 def _score(cause: str, features: frozenset[str]) -> float:
     """Return the log probability of the cause, with features taken as independent (naive Bayes).
 
     Of the 1,241 reports of the table, each ranked by the other nine tenths, the cause is among the first three for
-    1,152, and for 181 of the 204 without an error message (2026-11-23).
+    1,154, and for 183 of the 204 without an error message (2026-11-24).
     """
     without_any, gained = _logarithms(cause)
     return without_any + sum(gained.get(feature, 0.0) for feature in sorted(features))
