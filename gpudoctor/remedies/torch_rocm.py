@@ -78,7 +78,7 @@ def run_code_for_gfx_target(
     near = next((version for family, version in NEAR.items() if name.startswith(family)), None)
     windows = system.os == "windows"
     if near and not override and not windows and (not built or gfx_target(near) in built):
-        summary = f"Run the code for {gfx_target(near)}, which is of the same family. AMD does not support that"
+        summary = f"Run the code for {gfx_target(near)}, which is in the same family. AMD does not support that"
         remedies.append(Fix("set-variable", name=OVERRIDE, value=near, summary=summary))
     release, variant = first_rocm_release(name) or ("", "")
     remedies.append(

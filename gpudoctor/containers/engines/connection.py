@@ -44,7 +44,7 @@ def connect(environ: Mapping[str, str], timeout_seconds: float = 20.0) -> Docker
     timeout_seconds: for each answer. The first has no more than FIRST_ANSWER_SECONDS.
 
     Raises:
-        EngineUnavailable: there is none, or this user may not ask it, or it is too old.
+        EngineUnavailable: there is none, or this user has no permission to use it, or it is too old.
     """
     try:
         from docker.errors import DockerException
@@ -188,7 +188,7 @@ def explain(error: Exception, endpoint: Endpoint, environ: Mapping[str, str]) ->
     if is_for(PermissionError):
         own_socket = "start your own socket: systemctl --user enable --now podman.socket"
         group = "sudo usermod -aG docker $USER, then log in again"
-        return f"this user may not use {where}: {own_socket if 'podman' in endpoint.address else group}"
+        return f"this user has no permission to use {where}: {own_socket if 'podman' in endpoint.address else group}"
     if is_for(FileNotFoundError):
         return f"no container engine found: {where} does not exist: {_how_to_start(endpoint, environ)}"
     if is_for(ConnectionRefusedError):

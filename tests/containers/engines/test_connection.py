@@ -128,7 +128,7 @@ def test_no_rights_on_the_socket(name: str, fix: str, tmp_path: Path, monkeypatc
 
     monkeypatch.setattr("socket.socket.connect", refuse)
     told = reason({"DOCKER_HOST": f"unix://{tmp_path}/{name}"})
-    assert told.startswith(f"this user may not use unix://{tmp_path}/{name} (DOCKER_HOST): {fix}")
+    assert told.startswith(f"this user has no permission to use unix://{tmp_path}/{name} (DOCKER_HOST): {fix}")
 
 
 def test_if_only_podman_is_installed_its_socket_is_advised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,11 +288,11 @@ WRAPPED = RequestException("x", OSError(PermissionError(13, "Permission denied")
 @pytest.mark.parametrize(
     ("error", "endpoint", "told"),
     [
-        (WRAPPED, HERE, "this user may not use {}: sudo usermod -aG docker $USER, then log in again"),
+        (WRAPPED, HERE, "this user has no permission to use {}: sudo usermod -aG docker $USER, then log in again"),
         (
             PermissionError(),
             OWN,
-            "this user may not use {}: start your own socket: systemctl --user enable --now podman.socket",
+            "this user has no permission to use {}: start your own socket: systemctl --user enable --now podman.socket",
         ),
         (
             FileNotFoundError(),
