@@ -15,7 +15,13 @@ SHARED = {f"cupy/module_{number}.py": f"number = {number}\n" for number in range
 
 
 def make_wheel(
-    folder: Path, name: str, version: str, files: Mapping[str, str | bytes], requires: Sequence[str] = ()
+    folder: Path,
+    name: str,
+    version: str,
+    files: Mapping[str, str | bytes],
+    requires: Sequence[str] = (),
+    *,
+    compressed: bool = False,
 ) -> Path:
     """Write a wheel into `folder` and return its path."""
     stem = f"{name.replace('-', '_')}-{version}"
@@ -30,7 +36,7 @@ def make_wheel(
     record = "".join(f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in content.items())
     content[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
     path = folder / f"{stem}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as archive:
         for inner, data in content.items():
             archive.writestr(inner, data)
     return path

@@ -9,9 +9,9 @@ from typing import Any
 
 from gpudoctor.fixing.actions import Action
 from gpudoctor.fixing.environment import Inventory
-from gpudoctor.fixing.installers import Change, Resolution
 from gpudoctor.fixing.programs import Refused, run_to_end
 from gpudoctor.fixing.record import Scope
+from gpudoctor.fixing.resolution import Change, Resolution
 from gpudoctor.fixing.tools import CONDA_PACKAGE, Tool
 
 

@@ -19,60 +19,13 @@ from gpudoctor.fixing.actions import Action
 from gpudoctor.fixing.environment import Inventory
 from gpudoctor.fixing.programs import Failed, Refused, run, run_to_end
 from gpudoctor.fixing.record import Scope
+from gpudoctor.fixing.resolution import Change, Pin, Resolution
 from gpudoctor.fixing.sizes import size_of_pip, sizes_of_pip, sizes_of_uv
-from gpudoctor.model.record import record
 
 NEVER_DRAGGED = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton", "jax", "jaxlib", "numpy")
 """What a fix of something else leaves as it is. CuPy distributions too, of whatever name."""
 
 FIRST_PIP_WITH_REPORT = Version("23.0")  # the format of its report is stable from there on
-
-
-@record
-class Pin:
-    """A distribution to install, in exactly this version. index: options that name where it is.
-
-    size_bytes: of its file; None if unknown.
-    """
-
-    name: str
-    version: str
-    index: tuple[str, ...] = ()
-    sha256: str = ""
-    size_bytes: int | None = None
-
-    def __str__(self) -> str:
-        return f"{self.name}=={self.version}"
-
-
-@record
-class Change:
-    """One distribution, before and after; None for not installed. size_bytes: to download, None if unknown."""
-
-    name: str
-    before: str | None
-    after: str | None
-    size_bytes: int | None = None
-
-
-@record
-class Resolution:
-    """What all actions do together.
-
-    removes: installed distributions that are uninstalled first, all at once. diff: of the project's file.
-    commands: of the project's tool, which it runs.
-    """
-
-    pins: tuple[Pin, ...]
-    removes: tuple[str, ...]
-    changes: tuple[Change, ...]
-    diff: tuple[str, ...] = ()
-    commands: tuple[tuple[str, ...], ...] = ()
-
-    @property
-    def versions(self) -> dict[str, str | None]:
-        """Return name → version afterwards, of what changes."""
-        return {change.name: change.after for change in self.changes}
 
 
 class Installer(ABC):
@@ -227,7 +180,7 @@ class Uv(_OfWheels):
         with tempfile.TemporaryDirectory(prefix="gpudoctor-") as folder:
             limits = os.path.join(folder, "constraints.txt")
             Path(limits).write_text("".join(f"{line}\n" for line in constraints), encoding="utf-8")
-            options = ("--dry-run", "--output-format", "json", "--only-binary", ":all:", "--constraints", limits)
+            options = ("--dry-run", "--output-format", "json", "--only-binary", ":all:", *self._limited_by(limits))
             out = run(self._on("install", *options, *action.index, *more, *action.requirements), self.environ)
         try:
             rows = json.loads(out)["changes"]
@@ -237,6 +190,11 @@ class Uv(_OfWheels):
             raise Refused("this version of uv does not show its plan as JSON: update uv to 0.9 or newer") from None
         sizes = self._sizes(pins, action.index)
         return [replace(pin, size_bytes=sizes.get(pin.name)) for pin in pins]
+
+    def _limited_by(self, limits: str) -> list[str]:
+        """Return the options that name `limits`, and the user's own files of constraints, which they would replace."""
+        files = (limits, *self.environ.get("UV_CONSTRAINT", "").split())
+        return [word for file in files for word in ("--constraints", file)]
 
     def _sizes(self, pins: Sequence[Pin], index: Sequence[str]) -> dict[str, int]:
         """Return how large the wheels are, by name, as far as an index or a folder says so."""

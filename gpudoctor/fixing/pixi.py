@@ -14,10 +14,10 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from gpudoctor.fixing.environment import Inventory
-from gpudoctor.fixing.installers import Change
 from gpudoctor.fixing.programs import Refused, run
 from gpudoctor.fixing.projects import Project
 from gpudoctor.fixing.record import Scope
+from gpudoctor.fixing.resolution import Change
 from gpudoctor.fixing.tools import CONDA_PACKAGE
 
 _LIST = ("pixi", "list", "--json", "--frozen", "--no-install")

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gpudoctor.errors import UsageError
 from gpudoctor.fixing.actions import Action, Kind, actions_of, kind_of
 from gpudoctor.fixing.environment import Inventory, broken_requirements
-from gpudoctor.fixing.installers import Change, Installer, Resolution, name_of
+from gpudoctor.fixing.installers import Installer, name_of
 from gpudoctor.fixing.programs import Refused
 from gpudoctor.fixing.project_files import FileEdit
 from gpudoctor.fixing.refusals import refuse_environment
+from gpudoctor.fixing.resolution import Change, Resolution
 from gpudoctor.model import Finding, Remedy, Report, Severity
 from gpudoctor.model.record import record
 

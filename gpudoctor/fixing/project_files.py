@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.errors import UsageError
 from gpudoctor.files import read_bounded, write_whole
-from gpudoctor.fixing.installers import Pin, Resolution
+from gpudoctor.fixing.resolution import Pin, Resolution
 from gpudoctor.model.record import record
 from gpudoctor.trust import refuse_links_of_others
 

@@ -13,9 +13,9 @@ from packaging.utils import canonicalize_name
 
 from gpudoctor.fixing.actions import Action
 from gpudoctor.fixing.environment import Inventory
-from gpudoctor.fixing.installers import Change, Pin, Resolution
 from gpudoctor.fixing.programs import Failed, Refused, run, run_to_end
 from gpudoctor.fixing.record import Scope
+from gpudoctor.fixing.resolution import Change, Pin, Resolution
 from gpudoctor.fixing.tools import CONDA_PACKAGE, Tool
 
 _UV_LINE = r"(?m)^ ([-+]) ([\w.-]+)==(\S+)"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gpudoctor.fixing.environment import Inventory
 from gpudoctor.fixing.programs import Refused
+from gpudoctor.fixing.sizes import in_words
 from gpudoctor.remedies.commands import quote
 
 SYSTEM_PREFIXES = ("/usr", "/", "/System/Library", "/Library/Developer")
@@ -156,9 +157,7 @@ def refuse_if_full(folder: str, needed_bytes: int) -> None:
     """Refuse a change for which the disk has too little space. Raises Refused."""
     free, needed = shutil.disk_usage(folder).free, int(needed_bytes * MARGIN)
     if free < needed:
-        raise Refused(
-            f"{quote(folder)} has {free / 2**30:.1f} GiB free, and the change needs {needed / 2**30:.1f} GiB: make room"
-        )
+        raise Refused(f"{quote(folder)} has {in_words(free)} free, and the change needs {in_words(needed)}: make room")
 
 
 def is_own_folder(path: Path) -> bool:

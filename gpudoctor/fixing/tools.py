@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpudoctor.fixing.environment import broken_requirements, read_inventory
-from gpudoctor.fixing.installers import Installer, Resolution
+from gpudoctor.fixing.installers import Installer
 from gpudoctor.fixing.programs import Failed, Refused, run
+from gpudoctor.fixing.resolution import Resolution
 
 CONDA_PACKAGE = "conda:"
 """Begins the name of a conda package in lists of Python distributions."""

@@ -14,10 +14,11 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from gpudoctor.fixing.environment import Inventory, read_inventory
-from gpudoctor.fixing.installers import Installer, Resolution
+from gpudoctor.fixing.installers import Installer
 from gpudoctor.fixing.programs import Failed, Refused
 from gpudoctor.fixing.record import LARGEST_COPY_BYTES, digest_of, scope_of, take
 from gpudoctor.fixing.refusals import refuse_if_full, refuse_if_used, refuse_unrecordable
+from gpudoctor.fixing.resolution import Resolution
 from gpudoctor.fixing.store import Say, Store, paths_of
 
 
@@ -44,7 +45,7 @@ def apply(
             installer.fetch(resolution, store.fetched)
             new = [*_paths_of_fetched(store.fetched, inventory, resolution)]
         except Failed as error:
-            raise Refused(f"{error}. Nothing was changed") from None
+            raise Refused(f"{str(error).rstrip('.')}. Nothing was changed") from None
         old = [
             path for item in inventory.own(names) for path in paths_of(item.folder, (*(item.files or ()), item.info))
         ]

@@ -10,10 +10,11 @@ import pytest
 
 from gpudoctor.fixing.actions import actions_of, kind_of
 from gpudoctor.fixing.environment import read_inventory
-from gpudoctor.fixing.installers import Pip, Resolution
+from gpudoctor.fixing.installers import Pip
 from gpudoctor.fixing.pixi import PixiProject
 from gpudoctor.fixing.plan import make_plan, step_of
 from gpudoctor.fixing.programs import Refused
+from gpudoctor.fixing.resolution import Resolution
 from gpudoctor.fixing.store import Store
 from gpudoctor.fixing.transaction import apply
 from gpudoctor.model import Remedy

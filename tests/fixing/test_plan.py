@@ -7,8 +7,9 @@ import pytest
 from gpudoctor.errors import UsageError
 from gpudoctor.fixing.actions import Action
 from gpudoctor.fixing.environment import Distribution, Inventory, broken_requirements
-from gpudoctor.fixing.installers import Change, Pin, Pip, Resolution
+from gpudoctor.fixing.installers import Pip
 from gpudoctor.fixing.plan import check_names, choose, make_plan, steps_of
+from gpudoctor.fixing.resolution import Change, Pin, Resolution
 from gpudoctor.fixing.script import script
 from gpudoctor.model import Finding, Remedy, Report, Severity, Snapshot
 from tests.test_machines import diagnosed

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from gpudoctor.errors import UsageError
-from gpudoctor.fixing.installers import Pin, Resolution
 from gpudoctor.fixing.project_files import edits_of, with_gpu, with_versions
+from gpudoctor.fixing.resolution import Pin, Resolution
 
 CU130 = (Pin(name="torch", version="2.13.0+cu130"), Pin(name="torchvision", version="0.28.0+cu130"))
 PLAN = Resolution(pins=CU130, removes=(), changes=())

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.fixing.environment import read_inventory
-from gpudoctor.fixing.installers import Change, Installer, Pin, Pip, Resolution
+from gpudoctor.fixing.installers import Installer, Pip
 from gpudoctor.fixing.programs import Failed, Refused, environment_of
+from gpudoctor.fixing.resolution import Change, Pin, Resolution
 from gpudoctor.fixing.store import Store
 from gpudoctor.fixing.transaction import apply
 from tests.benchmarks.fix_interruptions import kill_often
