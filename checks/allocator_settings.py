@@ -14,7 +14,7 @@ def allocator_settings(allocator: Allocator) -> Iterator[Finding]:
 
     Why: PyTorch reads these settings at the first CUDA call. A malformed one makes that call fail with "Unrecognized
     key", "Expected 'True' or 'False'" or an index error in ConfigTokenizer. A setting that PyTorch does not read has no
-    effect.
+    effect: PyTorch 2.9 ignores expandable_segments:True in PYTORCH_ALLOC_CONF.
     Exception: PyTorch reads PYTORCH_ALLOC_CONF and its older name PYTORCH_CUDA_ALLOC_CONF, so the old name passes.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf
     """
@@ -30,7 +30,7 @@ def allocator_settings(allocator: Allocator) -> Iterator[Finding]:
             facts = (f"environment.{read.name}", f"environment.{other.name}")
             yield _finding(other, Severity.INFO, summary, Fix("unset-variable", name=other.name), facts=facts)
     if read.name == NEW_NAME and not others and allocator.too_old:
-        summary = f"{NEW_NAME} is set, and PyTorch {allocator.too_old} reads only {OLD_NAME}"
+        summary = f"PyTorch {allocator.too_old} reads {read.value} only from {OLD_NAME}, but {NEW_NAME} is set"
         rename = Fix("set-variable", name=OLD_NAME, value=read.value)
         yield _finding(read, Severity.WARNING, summary, rename, facts=(f"environment.{NEW_NAME}", "torch.version"))
 

@@ -34,7 +34,7 @@ CHECK = "docker-stale-layers"
 ENGINE_SECONDS = 600.0  # for one answer of the engine; on a loaded machine it comes late
 
 
-@click.command(cls=ManualCommand, short_help="Rebuild a stale image and verify that it is up to date.")
+@click.command(cls=ManualCommand, short_help="Rebuild a stale container image, and verify that it is up to date.")
 @click.argument("services", nargs=-1, metavar="[SERVICE]...")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and change nothing.")
 @click.option("--recreate", is_flag=True, help="Recreate the container from the rebuilt image, with its settings.")

@@ -3,11 +3,13 @@
 import re
 
 from gpudoctor.data.environment_variables import allocator_keys
-from gpudoctor.model import Allocator, AllocatorVariable, Environment, Torch
+from gpudoctor.model import Allocator, AllocatorVariable, Environment, PackageVersion, Torch
 
 # The first one that is set wins. Source: c10/core/AllocatorConfig.h.
 NAMES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
 FIRST_RELEASE_WITH_NEW_NAME = (2, 9)
+# This release reads expandable_segments from the old names only: https://github.com/pytorch/pytorch/issues/183387
+RELEASE_WITHOUT_SEGMENTS = (2, 9)
 BACKENDS = ("native", "cudaMallocAsync", "hipMallocAsync")
 
 
@@ -23,8 +25,14 @@ def allocator(environment: Environment | None, torch: Torch) -> Allocator:
     return Allocator(
         variables=variables if environment is not None else None,
         supported=torch.build in (None, "cuda", "rocm"),
-        too_old=version if version is not None and version.release[:2] < FIRST_RELEASE_WITH_NEW_NAME else None,
+        too_old=version if version is not None and _needs_old_name(version, values.get(NAMES[0]) or "") else None,
     )
+
+
+def _needs_old_name(version: PackageVersion, value: str) -> bool:
+    release = version.release[:2]
+    segments = "expandable_segments:True" in _settings(value)
+    return release < FIRST_RELEASE_WITH_NEW_NAME or (release == RELEASE_WITHOUT_SEGMENTS and segments)
 
 
 def _variable(name: str, value: str) -> AllocatorVariable:

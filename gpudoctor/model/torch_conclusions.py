@@ -204,4 +204,6 @@ class Allocator:
 
     variables: Annotated[tuple[AllocatorVariable, ...] | None, Fact("None if the environment is unknown")] = None
     supported: Annotated[bool, Fact("this PyTorch is for a GPU, or its build is unknown")] = True
-    too_old: Annotated[PackageVersion | None, Fact("this PyTorch, if it does not read PYTORCH_ALLOC_CONF")] = None
+    too_old: Annotated[PackageVersion | None, Fact("this PyTorch, if it ignores PYTORCH_ALLOC_CONF as it is set")] = (
+        None
+    )

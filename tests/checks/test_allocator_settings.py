@@ -47,13 +47,20 @@ def test_of_two_variables_only_the_first_is_read() -> None:
     assert result.outcome is Outcome.PASSED
 
 
-@pytest.mark.parametrize(("version", "outcome"), [("2.8.0", Outcome.FOUND), ("2.9.0", Outcome.PASSED)])
-def test_the_new_name_is_read_since_2_9(version: str, outcome: Outcome) -> None:
-    settings = environment("expandable_segments:True", "PYTORCH_ALLOC_CONF")
-    result = run_check("allocator-settings", environment=settings, torch=torch(version))
+@pytest.mark.parametrize(
+    ("version", "value", "outcome"),
+    [
+        pytest.param("2.8.0", "max_split_size_mb:128", Outcome.FOUND, id="2.8 reads the old name only"),
+        pytest.param("2.9.1", "max_split_size_mb:128", Outcome.PASSED, id="2.9 reads the new one"),
+        pytest.param("2.9.1", "expandable_segments:True", Outcome.FOUND, id="2.9 ignores segments in the new one"),
+        pytest.param("2.10.0", "expandable_segments:True", Outcome.PASSED, id="2.10 reads them"),
+    ],
+)
+def test_a_release_that_ignores_the_new_name_gets_the_old_one(version: str, value: str, outcome: Outcome) -> None:
+    result = run_check("allocator-settings", environment=environment(value, "PYTORCH_ALLOC_CONF"), torch=torch(version))
     assert result.outcome is outcome
     for finding in result.findings:
-        assert finding.fixes == (Fix("set-variable", name=NAME, value="expandable_segments:True"),)
+        assert finding.fixes == (Fix("set-variable", name=NAME, value=value),)
 
 
 @pytest.mark.parametrize("value", ["", None])
