@@ -60,8 +60,25 @@ def notes(run: WatchedRun) -> Iterator[str]:
         yield f"Only {run.run.steps.counted} steps after the first ones: too few to say what limited them."
     if any(gpu.is_mig for gpu in run.run.gpus):
         yield "MIG divides the GPU: its utilisation is unknown."
+    yield from _not_read(run.watch)
     for crash in run.crashed:
         yield f"A check failed: {clean(crash)}"
+
+
+def _not_read(watch: Watch) -> Iterator[str]:
+    """Yield what NVML does not say of the GPUs, and which of them it lost."""
+    for unusable in watch.unusable:
+        yield f"Not watched: {clean(unusable)}."
+    for device in watch.devices:
+        gpu = f"GPU {device.nvml_index}"
+        if device.unread:
+            parts = (each.partition(": ") for each in device.unread)
+            yield f"NVML does not report for {gpu}: {', '.join(f'{name} ({clean(why)})' for name, _, why in parts)}."
+        lost = [(sample.at_seconds, own.problem) for sample in watch.samples for own in sample.devices
+                if own.nvml_index == device.nvml_index and own.problem]  # fmt: skip
+        if lost and len(lost) < len(watch.samples):
+            after, reason = duration(lost[0][0]), clean(lost[-1][1])
+            yield f"NVML reported nothing about {gpu} in {len(lost)} samples, first after {after}: {reason}."
 
 
 def speedup(finding: Finding) -> str:

@@ -17,6 +17,20 @@ from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevic
 from gpudoctor.worker import take_over_streams
 
 RECEIVED = 1  # nvmlPcieUtilCounter_t
+READ = {
+    "nvmlDeviceGetName": "name",
+    "nvmlDeviceGetUtilizationRates": "utilisation",
+    "nvmlDeviceGetMemoryInfo": "memory",
+    "nvmlDeviceGetComputeRunningProcesses_v3": "processes",
+    "nvmlDeviceGetClockInfo": "SM clock",
+    "nvmlDeviceGetMaxClockInfo": "highest SM clock",
+    "nvmlDeviceGetPowerUsage": "power draw",
+    "nvmlDeviceGetEnforcedPowerLimit": "power limit",
+    "nvmlDeviceGetTemperatureV": "temperature",
+    "nvmlDeviceGetCurrentClocksEventReasons": "reasons for lower clocks",
+    "nvmlDeviceGetPcieThroughput": "PCIe traffic",
+}
+"""What is read of a device, by the first function that is asked for it."""
 
 
 def main() -> None:
@@ -28,16 +42,18 @@ def main() -> None:
     request: Any = next(requests)
     pid = request["pid"]
     gate, problem = open_nvml()
-    watched = [] if gate is None else list(_devices(gate))
+    unusable: list[str] = []
+    watched = [] if gate is None else list(_devices(gate, unusable, pid))
     amd = AmdGpus() if not watched else None
     watched = watched if amd is None else list(amd.devices())
     if watched:
         problem = ""
     elif not problem:
-        problem = "NVML reports no usable GPU"
+        problem = "; ".join(unusable) or "NVML reports no usable GPU"
     devices = tuple(device for device, _ in watched)
     cpu = CpuUse(pid)
-    answer(to_json(Watch(devices=devices, problem=problem, allowed_cpus=allowed_cpus(pid))))
+    others = tuple(unusable) if watched else ()
+    answer(to_json(Watch(devices=devices, unusable=others, problem=problem, allowed_cpus=allowed_cpus(pid))))
     if not watched and pid is None:
         return
     begun = time.monotonic()
@@ -54,37 +70,69 @@ def main() -> None:
         answer(to_json(Sample(at_seconds=at_seconds, cpu_cores=cpu.cores, devices=samples, **cpu.more())))
 
 
-def _devices(gate: Gate) -> Iterator[tuple[WatchedDevice, Any]]:
-    """Give each device of the job that can be used, with its handle."""
-    count = gate.ask("nvmlDeviceGetCount").get("value") or 0
-    for index in range(count):
+class Noting:
+    """Asks NVML, and notes which functions failed, and why."""
+
+    def __init__(self, gate: Any) -> None:
+        self._gate = gate
+        self.failures: dict[str, str] = {}
+
+    def ask(self, functions: str, *arguments: Any) -> dict[str, Any]:
+        """Return the answer of the first of `functions` that there is."""
+        return self._noted(functions, self._gate.ask(functions, *arguments))
+
+    def ask_list(self, functions: str, *arguments: Any) -> dict[str, Any]:
+        """Return the list of the first of `functions` that there is."""
+        return self._noted(functions, self._gate.ask_list(functions, *arguments))
+
+    def _noted(self, functions: str, found: dict[str, Any]) -> dict[str, Any]:
+        name = functions.partition(" ")[0]
+        self.failures.pop(name, None)
+        if "error" in found:
+            self.failures[name] = found["text"]
+        return found
+
+
+def _devices(gate: Gate, unusable: list[str], pid: int | None) -> Iterator[tuple[WatchedDevice, Any]]:
+    """Give each device of the job that can be used, with its handle; add to `unusable` why others cannot."""
+    counted = gate.ask("nvmlDeviceGetCount")
+    if "error" in counted:
+        unusable.append(f"NVML does not count the GPUs: {counted['text']}")
+    for index in range(counted.get("value") or 0):
         handle, failure = gate.call("nvmlDeviceGetHandleByIndex", index)
         if failure is not None:
+            unusable.append(f"GPU {index}: {failure['text']}")
             continue
-        limit = gate.ask("nvmlDeviceGetEnforcedPowerLimit", handle).get("value")
+        asked = Noting(gate)
+        _sample(asked, index, handle, pid)
+        limit = asked.ask("nvmlDeviceGetEnforcedPowerLimit", handle).get("value")
         device = WatchedDevice(
             nvml_index=index,
-            name=gate.ask("nvmlDeviceGetName", handle).get("value"),
-            memory_total_bytes=_memory(gate, handle).get("total"),
+            name=asked.ask("nvmlDeviceGetName", handle).get("value"),
+            memory_total_bytes=_memory(asked, handle).get("total"),
             power_limit_watts=None if limit is None else limit / 1000,
-            clock_max_mhz=gate.ask("nvmlDeviceGetMaxClockInfo", handle, SM).get("value"),
-            is_mig=(gate.ask("nvmlDeviceGetMigMode", handle).get("value") or [0])[0] == 1,
+            clock_max_mhz=asked.ask("nvmlDeviceGetMaxClockInfo", handle, SM).get("value"),
+            is_mig=(asked.ask("nvmlDeviceGetMigMode", handle).get("value") or [0])[0] == 1,
+            unread=tuple(f"{name}: {asked.failures[key]}" for key, name in READ.items() if key in asked.failures),
         )
-        if _is_visible(device, str(gate.ask("nvmlDeviceGetUUID", handle).get("value") or "")):
+        if _is_visible(device, str(asked.ask("nvmlDeviceGetUUID", handle).get("value") or "")):
             yield device, handle
 
 
 def _sample(gate: Any, nvml_index: int, handle: Any, pid: int | None) -> DeviceSample:
-    now = Monitor(gate, handle).conditions()
-    utilization = gate.ask("nvmlDeviceGetUtilizationRates", handle).get("value") or {}
-    received = gate.ask("nvmlDeviceGetPcieThroughput", handle, RECEIVED).get("value")
-    answer = gate.ask_list("nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetComputeRunningProcesses_v2", handle)
+    asked = Noting(gate)
+    now = Monitor(asked, handle).conditions()
+    utilization = asked.ask("nvmlDeviceGetUtilizationRates", handle).get("value") or {}
+    memory = _memory(asked, handle)
+    received = asked.ask("nvmlDeviceGetPcieThroughput", handle, RECEIVED).get("value")
+    answer = asked.ask_list("nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetComputeRunningProcesses_v2", handle)
     used = {process["pid"]: process["usedGpuMemory"] for process in answer.get("value", ())}
     own = own_pids(used) | {each for each in used if pid is not None and is_own(each, {pid})}
+    is_silent = not utilization and not memory and now.clock_mhz is None and now.temperature_celsius is None
     return DeviceSample(
         nvml_index=nvml_index,
         utilization_percent=utilization.get("gpu"),
-        memory_used_bytes=_memory(gate, handle).get("used"),
+        memory_used_bytes=memory.get("used"),
         clock_mhz=now.clock_mhz,
         power_watts=now.power_watts,
         temperature_celsius=now.temperature_celsius,
@@ -92,10 +140,11 @@ def _sample(gate: Any, nvml_index: int, handle: Any, pid: int | None) -> DeviceS
         is_used_by_program=is_used(used, own),
         other_bytes=foreign_memory_bytes(used, own) if answer.get("value") else None,
         received_bytes_per_second=None if received is None else received * 1000,
+        problem=asked.failures.get("nvmlDeviceGetMemoryInfo", "no answer") if is_silent else None,
     )
 
 
-def _memory(gate: Gate, handle: Any) -> dict[str, int]:
+def _memory(gate: Any, handle: Any) -> dict[str, int]:
     found = gate.ask("nvmlDeviceGetMemoryInfo", handle, MEMORY_V2).get("value")
     return found or gate.ask("nvmlDeviceGetMemoryInfo", handle).get("value") or {}
 

@@ -18,6 +18,7 @@ class WatchedDevice:
     power_limit_watts: float | None = None
     clock_max_mhz: Annotated[int | None, Fact("highest SM clock")] = None
     is_mig: Annotated[bool, Fact("it is divided by MIG")] = False
+    unread: Annotated[tuple[str, ...], Fact('what NVML does not say of it, and why: "power draw: Not Supported"')] = ()
 
 
 @record
@@ -34,6 +35,7 @@ class DeviceSample:
     is_used_by_program: Annotated[bool | None, Fact("NVML lists a process of the program on it")] = None
     other_bytes: Annotated[int | None, Fact("memory of processes that are not the program's")] = None
     received_bytes_per_second: Annotated[int | None, Fact("over PCIe")] = None
+    problem: Annotated[str | None, Fact("why NVML said nothing")] = None
 
 
 @record
@@ -59,6 +61,7 @@ class Watch:
     """All that was seen. `problem` says why nothing was, empty if something was."""
 
     devices: tuple[WatchedDevice, ...] = ()
+    unusable: Annotated[tuple[str, ...], Fact('GPUs that are not watched, and why: "GPU 1: GPU is lost"')] = ()
     samples: tuple[Sample, ...] = ()
     problem: str = ""
     allowed_cpus: Annotated[float | None, Fact("by affinity and cgroup")] = None

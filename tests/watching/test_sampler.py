@@ -192,8 +192,19 @@ def answers_of(gate: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> list
 
 def test_all_events_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     devices = (
-        WatchedDevice(nvml_index=0, name="A10", memory_total_bytes=1000, power_limit_watts=150.5, clock_max_mhz=1695),
-        WatchedDevice(nvml_index=2, memory_total_bytes=2000),
+        WatchedDevice(
+            nvml_index=0,
+            name="A10",
+            memory_total_bytes=1000,
+            power_limit_watts=150.5,
+            clock_max_mhz=1695,
+            unread=("PCIe traffic: Not Supported",),
+        ),
+        WatchedDevice(
+            nvml_index=2,
+            memory_total_bytes=2000,
+            unread=tuple(f"{name}: Not Supported" for name in sampler.READ.values() if name != "memory"),
+        ),
     )
     seen = (
         DeviceSample(
@@ -222,7 +233,8 @@ def test_all_events_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) 
         )
         for at, cores in ((0.5, None), (1.5, None), (2.0, 2.5))
     ]
-    expected = [to_json(Watch(devices=devices, allowed_cpus=4.0)), *map(to_json, samples)]
+    unusable = ("GPU 1: Not Supported", "GPU 3: Not Supported")
+    expected = [to_json(Watch(devices=devices, unusable=unusable, allowed_cpus=4.0)), *map(to_json, samples)]
     assert answers_of(gate_of(TOLD), "", monkeypatch) == expected
 
 
@@ -230,9 +242,9 @@ def test_all_events_until_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) 
     ("gate", "problem", "told"),
     [
         (None, "NVML does not start", "NVML does not start"),
-        (gate_of({}), "", "NVML reports no usable GPU"),
-        (gate_of({("DeviceGetCount",): 1}), "", "NVML reports no usable GPU"),
-        (gate_of({("DeviceGetHandleByIndex", 0): "a"}), "", "NVML reports no usable GPU"),
+        (gate_of({("DeviceGetCount",): 0}), "", "NVML reports no usable GPU"),
+        (gate_of({("DeviceGetCount",): 1}), "", "GPU 0: Not Supported"),
+        (gate_of({("DeviceGetHandleByIndex", 0): "a"}), "", "NVML does not count the GPUs: Not Supported"),
     ],
 )
 def test_without_a_gpu_the_program_is_watched_all_the_same(

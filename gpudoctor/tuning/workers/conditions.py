@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from gpudoctor.model.tuning import Conditions
-from gpudoctor.nvml import EVENT_REASONS, GPU, SM, Gate, is_own, open_nvml
+from gpudoctor.nvml import EVENT_REASONS, GPU, SM, is_own, open_nvml
 
 NO_THROTTLE = {"gpu_idle", "applications_clocks_setting", "display_clock_setting", "sync_boost", "sw_power_cap"}
 """Reasons that lower no clock below what its owner has set; under full load every GPU runs at its power limit."""
@@ -18,7 +18,7 @@ _VALUE_NOT_AVAILABLE = 2**63
 class Monitor:
     """Asks NVML about one device."""
 
-    def __init__(self, gate: Gate, handle: Any) -> None:
+    def __init__(self, gate: Any, handle: Any) -> None:
         self._gate = gate
         self._handle = handle
 

@@ -96,7 +96,7 @@ def test_all_that_is_asked_at_one_moment(
         return {"value": told[known]} if known in told else {"error": 3, "text": "Not Supported"}
 
     monkeypatch.setattr(conditions, "own_pids", {1}.intersection)
-    seen = Monitor(SimpleNamespace(ask=ask, ask_list=ask), "device")  # type: ignore[arg-type]
+    seen = Monitor(SimpleNamespace(ask=ask, ask_list=ask), "device")
     assert seen.conditions() == expected
     assert asked == [
         (POWER, "device"),
