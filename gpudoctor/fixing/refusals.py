@@ -65,7 +65,7 @@ def _refuse_owner(inventory: Inventory) -> None:
                 raise Refused(f"{place} belongs to {_user(owner)}: run gpudoctor fix as that user")
             if os.lstat(place).st_uid not in (0, os.geteuid()):
                 raise Refused(f"{place} is a link of another user: name the environment's own path")
-            if not os.access(place, os.W_OK | os.X_OK):
+            if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise Refused(f"{place} cannot be written: make it writable, or make an environment of your own")
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from configparser import ConfigParser, ParsingError
 from contextlib import suppress
 from pathlib import Path
@@ -57,7 +57,7 @@ def apply(
             store.prefix, sum(size for _, size in new) + (0 if scope.links else _small_bytes(scope.paths(scope.roots)))
         )
         say("Recording the environment")
-        take(scope, store.pending, {**_about(inventory, resolution), **kind})
+        take(scope, store.pending, {**_about(inventory, resolution, installer.environ), **kind})
         why = _change(installer, resolution, store, is_worse, say)
         if why:
             return why, store.settle()
@@ -122,14 +122,15 @@ def _damaged(folder: str, listing: Path) -> Iterator[str]:
                 yield path
 
 
-def _about(inventory: Inventory, resolution: Resolution) -> dict[str, object]:
-    """Return what is noted of the environment: exact versions, where each came from, and what is to change."""
+def _about(inventory: Inventory, resolution: Resolution, environ: Mapping[str, str]) -> dict[str, object]:
+    """Return what is noted of the environment: versions, where each came from, constraints, and what is to change."""
     own = [item for item in inventory.distributions if item.own]
     return {
         "executable": inventory.executable,
         "taken_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "before": {item.name: item.version for item in own},
         "sources": {item.name: item.direct_url for item in own if item.direct_url},
+        "constraints": {name: environ[name] for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") if name in environ},
         "after": resolution.versions,
     }
 

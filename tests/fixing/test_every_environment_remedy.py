@@ -1,4 +1,4 @@
-"""Every remedy that changes an environment: planned by uv, applied, verified and undone. None is left out.
+"""Every remedy that changes an environment: planned by pip and uv, applied, verified and undone. None is left out.
 
 Whether its finding is gone is tested in `test_every_remedy`, for each kind of finding that a check makes of wheels.
 """
@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from gpudoctor.conclusions import Facts
 from gpudoctor.fixing.actions import Action, actions_of, kind_of
 from gpudoctor.fixing.environment import read_inventory
-from gpudoctor.fixing.installers import Uv, name_of
+from gpudoctor.fixing.installers import installer_of, name_of
 from gpudoctor.fixing.store import Store
 from gpudoctor.fixing.transaction import apply
 from gpudoctor.model import (
@@ -77,9 +77,11 @@ def test_there_are_remedies_of_the_environment() -> None:
     assert len(remedies()) > 25
 
 
-@pytest.mark.skipif(UV is None, reason="uv is not installed")
+@pytest.mark.parametrize(
+    "tool", ["pip", pytest.param("uv", marks=pytest.mark.skipif(UV is None, reason="uv is not installed"))]
+)
 @pytest.mark.parametrize(("name", "actions"), [pytest.param(name, actions, id=name) for name, actions in remedies()])
-def test_it_is_applied_verified_and_undone(bed: Bed, name: str, actions: tuple[Action, ...]) -> None:
+def test_it_is_applied_verified_and_undone(bed: Bed, name: str, actions: tuple[Action, ...], tool: str) -> None:
     requirements = [Requirement(text) for action in actions for text in action.requirements]
     for requirement in requirements:
         if not list(bed.index.glob(f"{requirement.name.replace('-', '_')}-{_version(requirement.specifier)}-*.whl")):
@@ -88,11 +90,11 @@ def test_it_is_applied_verified_and_undone(bed: Bed, name: str, actions: tuple[A
     for distribution in old:
         if distribution not in {name_of(str(requirement)) for requirement in requirements}:
             _wheel(bed, distribution, "0.1")
-    env = bed.environment("cuda-pathfinder", *old, installer="uv")  # uv leaves its own .lock in it
+    env = bed.environment("cuda-pathfinder", *old, installer=tool)  # uv leaves its own .lock in it
     before = env.state()
 
     inventory = read_inventory(env.python)
-    installer, store = Uv(inventory, bed.variables), Store(inventory.prefix)
+    installer, store = installer_of(tool, inventory, bed.variables), Store(inventory.prefix)
     resolution = installer.resolve(actions)
     assert env.state() == before
     with store.locked(print):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,9 +52,18 @@ def change(env: Env, installer: type[Installer] = Pip, is_worse: Callable[[], st
 
 
 def test_it_is_kept_if_all_is_well(env: Env) -> None:
+    (info := env.packages / "mine-1.0.dist-info").mkdir()
+    (info / "METADATA").write_text("Name: mine\nVersion: 1.0\n")
+    (info / "direct_url.json").write_text('{"url": "file:///srv/mine", "dir_info": {"editable": true}}')
+    limits = env.path / "limits.txt"
+    limits.write_text("torch<3\n")
+    env = replace(env, bed=replace(env.bed, variables={**env.bed.variables, "PIP_CONSTRAINT": str(limits)}))
     assert change(env) == ""
     assert env.versions()["torch"] == "2.13.0+cu130"
-    assert (env.path / ".gpudoctor" / "record" / "manifest.json").is_file()
+    noted = json.loads((env.path / ".gpudoctor" / "record" / "manifest.json").read_text())
+    assert (noted["before"]["torch"], noted["after"]) == ("2.13.0+cpu", {"torch": "2.13.0+cu130"})
+    assert noted["sources"].keys() == {"mine"}
+    assert noted["constraints"] == {"PIP_CONSTRAINT": str(limits)}
     assert not (env.path / ".gpudoctor" / "pending").exists()
 
 
