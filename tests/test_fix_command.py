@@ -26,7 +26,7 @@ CPU = ("torch==2.13.0+cpu", "tiny")
     [
         pytest.param(("fix", "torch-cpu-bild"), "no check is called 'torch-cpu-bild': did you mean", id="mistyped"),
         pytest.param(("fix", "--undo", "torch-cpu-build"), "--undo takes no ids", id="undo of one"),
-        pytest.param(("fix", "--continue"), "there is no fix to go on with", id="nothing to go on with"),
+        pytest.param(("fix", "--continue"), "there is no fix to continue", id="nothing to go on with"),
         pytest.param(("fix", "--undo"), "there is nothing to undo", id="nothing to undo"),
         pytest.param(("install",), "Missing argument", id="nothing to install"),
         pytest.param(("install", "scipy"), "'scipy' is not one of torch, torchvision", id="not in the tables"),

@@ -38,9 +38,9 @@ def refuse_environment(inventory: Inventory, commands: Sequence[str] = (), tool:
     if inventory.conda:
         refuse_conda(inventory)
     if inventory.externally_managed:
-        raise Refused(f"the distribution forbids pip in {prefix} (PEP 668): make an environment with {new}")
+        raise Refused(f"the distribution forbids pip in {prefix} (PEP 668): create an environment with {new}")
     if not inventory.is_virtual and prefix in SYSTEM_PREFIXES:
-        raise Refused(f"{inventory.executable} is the system's own Python: make an environment with {new}")
+        raise Refused(f"{inventory.executable} is the system's own Python: create an environment with {new}")
     _refuse_owner(inventory)
     _refuse_tools(prefix)
     _refuse_lock(prefix, commands, tool)
@@ -50,7 +50,7 @@ def refuse_conda(inventory: Inventory) -> None:
     """Refuse conda's base environment; another one if conda installed what is to change. Raises Refused."""
     if inventory.conda_base:
         raise Refused(
-            f"{inventory.prefix} is conda's base environment: make one with conda create --name gpu python,"
+            f"{inventory.prefix} is conda's base environment: create one with conda create --name gpu python,"
             " then gpudoctor fix --python with its interpreter"
         )
 
@@ -66,7 +66,7 @@ def _refuse_owner(inventory: Inventory) -> None:
             if os.lstat(place).st_uid not in (0, os.geteuid()):
                 raise Refused(f"{place} is a link of another user: name the environment's own path")
             if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-                raise Refused(f"{place} cannot be written: make it writable, or make an environment of your own")
+                raise Refused(f"{place} cannot be written: make it writable, or create your own environment")
 
 
 def _user(number: int) -> str:

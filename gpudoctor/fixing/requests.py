@@ -27,7 +27,7 @@ def remembered(interpreter: str) -> tuple[str, ...]:
             return tuple(map(str, content["names"]))
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise UsageError("there is no fix to go on with: run gpudoctor fix")
+    raise UsageError("there is no fix to continue: run gpudoctor fix")
 
 
 def forget(interpreter: str, kind: str = "") -> None:

@@ -7,11 +7,11 @@ from gpudoctor.untrusted import clean
 
 _POSIX = (
     "#!/bin/sh",
-    "# A fix planned by gpudoctor. It stops at the first error. It records nothing to undo it by.",
+    "# A fix planned by gpudoctor. It stops at the first error. It records nothing, so it cannot be undone.",
     "set -eu",
 )
 _POWERSHELL = (
-    "# A fix planned by gpudoctor. It stops at the first error. It records nothing to undo it by.",
+    "# A fix planned by gpudoctor. It stops at the first error. It records nothing, so it cannot be undone.",
     "$ErrorActionPreference = 'Stop'",
 )
 _STOP = "if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }"

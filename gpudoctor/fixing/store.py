@@ -56,7 +56,7 @@ class Store:
         with created_without(0o077), suppress(FileExistsError):
             self.path.mkdir()
         if not is_own_folder(self.path):
-            raise Refused(f"{self.path} is not a folder of yours: remove it")
+            raise Refused(f"{self.path} does not belong to you: remove it")
         began, said = time.monotonic(), False
         while (lock := _lock(self.path / "lock")) is None:
             if time.monotonic() > began + WAIT_SECONDS:
@@ -143,7 +143,7 @@ class Store:
             if now != version:
                 raise Refused(
                     f"{name} was changed after the fix (from {version or 'not installed'} to {now or 'not installed'}):"
-                    " to restore only a part would mix versions"
+                    " restoring only a part would mix versions"
                 )
         if manifest.get("whole"):
             self._refuse_outdated_whole(manifest, inventory)

@@ -55,9 +55,11 @@ def distribution(folder: Path, **changes: Any) -> Distribution:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        pytest.param({"is_virtual": False, "externally_managed": True}, "(PEP 668): make an environment", id="PEP 668"),
+        pytest.param(
+            {"is_virtual": False, "externally_managed": True}, "(PEP 668): create an environment", id="PEP 668"
+        ),
         pytest.param({"is_virtual": False, "prefix": "/usr"}, "is the system's own Python", id="system"),
-        pytest.param({"conda": True, "conda_base": True}, "conda's base environment: make one with conda", id="base"),
+        pytest.param({"conda": True, "conda_base": True}, "conda's base environment: create one with conda", id="base"),
     ],
 )
 def test_an_environment_of_something_else(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

@@ -58,7 +58,7 @@ def test_a_file_system_that_is_read_only(bed: Bed, disk: Path) -> None:
     env = bed.environment(*CPU, name="disk/venv")
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     line = refused(env)
-    assert line == f"gpudoctor: {env.path} cannot be written: make it writable, or make an environment of your own"
+    assert line == f"gpudoctor: {env.path} cannot be written: make it writable, or create your own environment"
 
 
 @AS_ROOT
@@ -75,7 +75,7 @@ def test_a_folder_of_packages_that_is_read_only() -> None:
                 refuse_environment(own)
         finally:
             os.seteuid(0)
-    assert str(error.value) == f"{packages} cannot be written: make it writable, or make an environment of your own"
+    assert str(error.value) == f"{packages} cannot be written: make it writable, or create your own environment"
 
 
 @AS_ROOT

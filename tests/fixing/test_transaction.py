@@ -175,7 +175,7 @@ def test_undo_is_refused_if_another_package_shares_the_folder(env: Env) -> None:
 def test_a_folder_of_records_that_is_a_link_is_refused(env: Env, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (env.path / ".gpudoctor").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(Refused, match="is not a folder of yours"):
+    with pytest.raises(Refused, match="does not belong to you"):
         change(env)
 
 

@@ -94,7 +94,7 @@ def _compose_of(
     """Return the compose command for a service; raise UsageError if there is none, or none that has the builder."""
     compose = find_compose(found, environ)
     if compose is None:
-        reason = "docker compose is not installed: sudo apt-get install docker-compose"
+        reason = "docker compose is not installed: install docker-compose-plugin (Ubuntu: docker-compose-v2)"
     elif compose.is_version_1 and program is None:
         reason = f"docker-compose needs the docker command to build, but {note}"
     else:

@@ -79,7 +79,11 @@ SERVICE = Subject(
     [
         (Compose(words=("docker", "compose")), None, ""),
         (Compose(words=("docker-compose",), is_version_1=True), OLD, ""),
-        (None, OLD, "docker compose is not installed: sudo apt-get install docker-compose"),
+        (
+            None,
+            OLD,
+            "docker compose is not installed: install docker-compose-plugin (Ubuntu: docker-compose-v2)",
+        ),
         (
             Compose(words=("docker-compose",), is_version_1=True),
             None,
