@@ -82,6 +82,8 @@ def _from_outside(run: Run) -> Iterator[Finding]:
         fix = _with_workers(run)
     else:
         cause, fix = f"while it probably waits for {cores:.1f} busy CPU cores", Fix("load-with-less-work")
+    if run.imports_torch is False:
+        fix = Fix("prepare-input-ahead")
     summary = f"GPU {gpu.nvml_index} was idle {share:.0%} of the time since its first use, {cause}"
     facts = (f"run.gpus[{run.gpus.index(gpu)}].idle_share", "run.idle_cpu_cores")
     yield Finding.warning(

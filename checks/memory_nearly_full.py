@@ -14,7 +14,7 @@ def memory_nearly_full(run: Run) -> Iterator[Finding]:
 
     Why: the next larger input may fail with an out-of-memory error, and other programs have no room.
     Exception: up to 80 % passes. Tensor memory counts if PyTorch reports it, otherwise the memory of all programs,
-    including allocator caches.
+    including allocator caches. Without PyTorch nothing is judged: JAX and TensorFlow reserve most memory in advance.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management
     """
     memory = run.memory
@@ -22,6 +22,7 @@ def memory_nearly_full(run: Run) -> Iterator[Finding]:
         used, total, whose = memory.allocated_peak_bytes, memory.total_bytes, "Tensors"
         facts = ("run.memory.allocated_peak_bytes", "run.memory.total_bytes")
     else:
+        skip_unless(run.imports_torch is not False, "JAX and TensorFlow reserve most of the memory in advance")
         found = [
             gpu for gpu in run.gpus if gpu.is_used and gpu.memory_total_bytes and gpu.memory_peak_bytes is not None
         ]

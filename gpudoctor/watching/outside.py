@@ -49,7 +49,8 @@ def _track(samples: Sequence[Sample], nvml_index: int) -> Track:
 def _first_uses(tracks: dict[int, Track]) -> dict[int, int | None]:
     """Return for each device from which sample on the program uses it.
 
-    If NVML lists the program nowhere, as in a container, it is where somebody works, and NVML does not list others.
+    If NVML lists the program nowhere, as in a container, it is where somebody works, and NVML does not list others. A
+    load below 10 % is none: a desktop causes that too.
     """
     ours = {index: _first(track, lambda sample: bool(sample.is_used_by_program)) for index, track in tracks.items()}
     if any(begin is not None for begin in ours.values()):
@@ -63,9 +64,15 @@ def _perhaps_ours(track: Track) -> int | None:
 
     def is_in_use(sample: DeviceSample) -> bool:
         grown = sample.memory_used_bytes is not None and sample.memory_used_bytes - least >= MEMORY_IN_USE_BYTES
-        return sample.is_used_by_program is None and (grown or bool(sample.utilization_percent))
+        works = sample.utilization_percent is not None and sample.utilization_percent >= IDLE_BELOW_PERCENT
+        return sample.is_used_by_program is None and (grown or works)
 
     return _first(track, is_in_use)
+
+
+def _may_be_ours(track: Track) -> bool:
+    """Return whether somebody used a device a little whom NVML does not list."""
+    return any(sample.is_used_by_program is None and sample.utilization_percent for _, sample in track)
 
 
 def _first(track: Track, holds: Callable[[DeviceSample], bool]) -> int | None:
@@ -81,7 +88,7 @@ def _gpu(device: WatchedDevice, track: Track, begins: dict[int, int | None]) -> 
     return RunGpu(
         nvml_index=device.nvml_index,
         name=device.name,
-        is_used=True if begin is not None else (False if utilizations else None),
+        is_used=True if begin is not None else None if _may_be_ours(track) or not utilizations else False,
         samples=len(seen),
         utilization_percent=median(utilizations) if utilizations else None,
         idle_share=sum(value < IDLE_BELOW_PERCENT for value in utilizations) / len(utilizations)

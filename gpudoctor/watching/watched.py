@@ -47,6 +47,7 @@ def run_of(watch: Watch, seen: Sequence[dict[str, Any]] = (), *, inside: str = "
         gpus=gpus_of(watch),
         steps=steps,
         memory=None if trainer is None else memory_of(trainer),
+        imports_torch=any("torch" in each for each in seen) if seen else None,
         inside="" if steps else inside or why_missing(list(seen)),
         cpu_cores=median(cpu) if cpu else None,
         idle_cpu_cores=idle_cpu_cores(watch),

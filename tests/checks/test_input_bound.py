@@ -52,6 +52,7 @@ def test_the_gain_the_place_and_the_change() -> None:
         (steps(loader_share=0.7, loader=None), "load-with-workers"),
         (outside(idle_share=0.6, idle_cpu_cores=0.1), "prefetch-data"),
         (outside(idle_share=0.6, idle_cpu_cores=4.0), "load-with-less-work"),
+        (replace(outside(idle_share=0.6, idle_cpu_cores=1.0), imports_torch=False), "prepare-input-ahead"),
     ],
 )
 def test_the_fix_fits_the_cause(run: Run, fix: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpudoctor.model import Outcome, Run
@@ -17,6 +19,9 @@ CHECK = "memory-nearly-full"
         pytest.param(memory(allocated_peak_bytes=19 * GIB), Outcome.PASSED, id="79 %"),
         pytest.param(outside(memory_peak_bytes=20 * GIB), Outcome.FOUND, id="from outside"),
         pytest.param(outside(memory_peak_bytes=19 * GIB), Outcome.PASSED, id="from outside, 79 %"),
+        pytest.param(
+            replace(outside(memory_peak_bytes=20 * GIB), imports_torch=False), Outcome.SKIPPED, id="memory of JAX"
+        ),
         pytest.param(outside(memory_peak_bytes=None), Outcome.SKIPPED, id="unknown"),
     ],
 )

@@ -8,9 +8,10 @@ import pytest
 
 from gpudoctor.engine.run_findings import findings_of
 from gpudoctor.model import Finding
+from gpudoctor.reporters.run_words import verdict
 from gpudoctor.watching.outside import gpus_of, idle_cpu_cores
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
-from gpudoctor.watching.watched import run_of
+from gpudoctor.watching.watched import WatchedRun, run_of
 
 GIB = 2**30
 H100 = WatchedDevice(
@@ -146,5 +147,19 @@ def test_memory_that_is_unknown_is_no_use() -> None:
     unknown = samples(9, memory_used_bytes=None, **UNKNOWN)
     assert gpus_of(watch_of(unknown))[0].is_used is False
     assert gpus_of(watch_of(unknown, samples(5, memory_used_bytes=GIB, **UNKNOWN)))[0].is_used is False
-    busy = samples(9, memory_used_bytes=None, utilization_percent=3, is_used_by_program=None)
+    busy = samples(9, memory_used_bytes=None, utilization_percent=10, is_used_by_program=None)
     assert gpus_of(watch_of(unknown, busy))[0].samples == 9
+
+
+def test_a_little_load_may_be_a_desktop() -> None:
+    """A program of JAX that computes on the CPU, in a container on a machine with a screen."""
+    seen = samples(9, 1.2, utilization_percent=9, is_used_by_program=None)
+    run = run_of(watch_of(seen), [{"torch": "2.13.0", "steps": 0, "problem": ""}])
+    assert (run.gpus[0].is_used, run.imports_torch, findings_of(run)) == (None, True, ((), ()))
+    watched = WatchedRun(
+        command=("x",), exit_status=0, elapsed_seconds=9, every_seconds=1, watch=watch_of(seen), run=run
+    )
+    assert verdict(watched) == (
+        "info",
+        "the driver does not list the program, so whether it used the GPU is unknown",
+    )
