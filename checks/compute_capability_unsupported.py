@@ -67,7 +67,7 @@ def _findings(path: str, device: Device, number: ComputeCapability, torch: Torch
 
 def _last(builds: list[TorchBuild], newest: str) -> str:
     if not builds:
-        return "no known PyTorch build supports it"
+        return f"no PyTorch build since {torch_builds()[0].release} supports it"
     return f"PyTorch {builds[-1].version} ({_variants(builds)}) is the last that supports it, {newest} does not"
 
 
@@ -85,4 +85,4 @@ def _limits(number: ComputeCapability) -> str:
 def _advice(builds: list[TorchBuild], runs: bool) -> Fix:
     if builds:
         return Fix("keep-torch-at", version=builds[-1].version, variants=_variants(builds))
-    return Fix("keep-installed-torch" if runs else "replace-gpu-or-compile-torch")
+    return Fix("keep-installed-torch" if runs else "replace-old-gpu")

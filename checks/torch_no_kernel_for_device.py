@@ -15,6 +15,7 @@ from gpudoctor.symptoms.answers import answers
     explains=(
         *("torch-wrong-results", "torch-cuda-unavailable", "fp16-nan"),
         *("python-version-no-wheel", "wheel-index-wrong"),  # of the build that was to replace it
+        "compute-capability-unsupported",
     ),
 )
 def torch_no_kernel_for_device(

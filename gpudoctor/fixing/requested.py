@@ -101,7 +101,7 @@ def _torch(wanted: dict[str, Requirement], facts: Facts, python: Python) -> Reme
         return replace(remedy, commands=tuple(_with_companions(remedy.commands, wanted)))
     release = {"release": PackageVersion(version)} if version else {}
     made: Remedy = facts.call(install_torch, python=python, **release)
-    chosen = re.search(r"\btorch==([\d.]+)", " ".join(made.commands))
+    chosen = re.search(r"\btorch={2,3}([\d.]+)", " ".join(made.commands))
     if version and chosen and chosen[1] != version:
         raise Refused(f"torch {version} has no build for this machine: {made.summary}")
     return made

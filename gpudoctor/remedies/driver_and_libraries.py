@@ -4,15 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpudoctor.data.drivers import minimum_driver
-from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import CudaVersion, Devices, Driver, DriverState, DriverVersion, KnownGpu, Remedy, System
 from gpudoctor.remedies.cupy_install import install_cupy
 from gpudoctor.remedies.driver_install import NO_UPDATE, gpu_capabilities, update_driver
 from gpudoctor.remedies.fixes import Machine, builder_of, fix
 from gpudoctor.remedies.torch_install import install_torch
-
-# The driver for CUDA 10.0, the oldest in the table of toolkits.
-OLDEST_IN_TABLE = DriverVersion((410, 48))
 
 
 @fix
@@ -38,26 +34,15 @@ def fit_driver_and_libraries(  # noqa: PLR0913
         update = replace(update, summary=f"{update.summary}. Minimum drivers on Linux: {floors}")
     known = gpu_capabilities(devices, system)
     gpus = [KnownGpu(name="", capability=capability, fact="") for capability in known]
-    installs = sorted(_installs(machine, libraries, driver, driver_state, gpus), key=lambda made: not made.commands)
+    installs = sorted(_installs(machine, libraries, driver, gpus), key=lambda made: not made.commands)
     stays = driver_state.stays or update.summary.startswith(NO_UPDATE)
     if stays and any(remedy.commands for remedy in installs):
         return (*installs, update)
     return (update, *(installs or [machine.call(builder_of("use-build-for-older-cuda"))]))
 
 
-def _installs(
-    machine: Machine, libraries: Sequence[str], driver: Driver, state: DriverState, gpus: Sequence[KnownGpu]
-) -> Iterator[Remedy]:
+def _installs(machine: Machine, libraries: Sequence[str], driver: Driver, gpus: Sequence[KnownGpu]) -> Iterator[Remedy]:
     if "torch" in libraries:
         yield machine.call(install_torch, driver=driver, gpus=gpus)
     if "cupy" in libraries:
         yield machine.call(install_cupy, driver=driver)
-    if "torch" in libraries and _is_old(driver, state.cuda_version):
-        yield machine.call(builder_of("install-torch-for-cuda-9"))
-
-
-def _is_old(driver: Driver, offered: CudaVersion | None) -> bool:
-    """Return whether the driver is older than every build in the table."""
-    if offered is None:
-        return driver.version is not None and driver.version < OLDEST_IN_TABLE
-    return offered < torch_builds()[0].cuda

@@ -123,6 +123,7 @@ def fits(build: TorchBuild, machine: Machine) -> bool:
     return (
         build.available is True
         and architectures is not None
+        and platform in build.pythons
         and (machine.cuda is None or build.cuda == machine.cuda)
         and (machine.python is None or machine.python in build.pythons.get(platform, ()))
         and (machine.glibc is None or (machine.glibc != () and machine.glibc >= build.minimum_glibc))

@@ -27,6 +27,10 @@ OTHER_PROGRAMS = {
     "about-tensorflow": "use-gpu-tensorflow",
 }
 FIRST_OF_CUDA_12 = ComputeCapability(5, 0)
+# Source: https://pytorch.org/get-started/previous-versions/, the commands for 1.8.0 and 1.8.1.
+FIRST_WITH_NAMED_DEFAULT = (1, 8, 1)
+# The oldest Python that still gets fixes. Source: https://devguide.python.org/versions/
+OLD_PYTHON = (3, 10)
 COMPANIONS = ("torchvision", "torchaudio")
 VERIFY = "import torch; print(torch.__version__, torch.cuda.is_available())"
 
@@ -134,6 +138,12 @@ def _companions(python: Python, origin: Origin | None) -> dict[str, Package | No
 def _pip_commands(environment: Environment, choice: Choice, companions: Mapping[str, Package | None]) -> Iterator[str]:
     variant = choice.build.variant
     known = torch_companions(choice.version)
+    if choice.build.pypi_default and _numbers(choice.version) < FIRST_WITH_NAMED_DEFAULT:
+        # Its version names no variant. "==" would accept every variant, "===" accepts this one only.
+        named = {"torch": choice.version} | {name: getattr(known, name, None) for name in companions}
+        pins = [f"{name}==={version}" for name, version in named.items() if version]
+        yield environment.install([*(index_options((1, 8), variant) if environment.windows else ()), *pins])
+        return
     arguments = [*index_options(_numbers(choice.version), variant), f"torch=={choice.version}+{variant}"]
     from_pypi = ""
     for name, package in companions.items():
@@ -210,6 +220,9 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
             text += f". With driver {minimum_driver(older.cuda)} or newer, {pinned} works (index whl/{older.variant})"
     if not machine.capabilities:
         text += f". Check the GPU's compute capability: the build supports {', '.join(build.architectures)}"
+    newest = max(_numbers(version.rstrip("t")) for version in build.pythons["linux_x86_64"])
+    if machine.python is None and newest < OLD_PYTHON:
+        text += f". It needs Python {'.'.join(map(str, newest))} or older"
     if environment.project:
         file = "the project's file" if environment.project == "pixi" else "pyproject.toml"
         text += f". {environment.project} add writes it and its index into {file}, so that a later sync keeps it"

@@ -5,10 +5,12 @@ from dataclasses import replace
 
 from gpudoctor.data.capabilities import last_driver_branch, last_toolkit, runs_on
 from gpudoctor.data.drivers import minimum_driver
-from gpudoctor.data.torch_builds import torch_builds
+from gpudoctor.data.torch_builds import torch_builds, torch_releases
 from gpudoctor.model import ComputeCapability, Driver, Pytorch, Remedy, System, Torch
 from gpudoctor.remedies.torch_choice import Choice, Machine, choose
 
+# Source: https://github.com/pytorch/pytorch/issues/4841, which removed 3.0
+OLDEST_COMPILED = ComputeCapability(3, 5)
 REFERENCE = "https://github.com/pytorch/pytorch/blob/main/RELEASE.md#release-compatibility-matrix"
 
 
@@ -21,7 +23,7 @@ def explain_no_build(machine: Machine, system: System, torch: Pytorch | Torch | 
         return Remedy(summary=_no_code(alone), reference=REFERENCE)
     helps = [_help(name, choice, machine) for name, choice in _obstacles(machine, torch)]
     what = "driver, devices and Python" if machine.cuda is None else f"driver, devices, Python and CUDA {machine.cuda}"
-    summary = f"No PyTorch build fits the {what} of this machine"
+    summary = f"No PyTorch build since {torch_releases()[0].release} fits the {what} of this machine"
     return Remedy(summary=f"{summary}: {', or '.join(helps)}" if helps else summary, reference=REFERENCE)
 
 
@@ -40,8 +42,10 @@ def _has_code(machine: Machine, capability: ComputeCapability) -> bool:
 
 def _no_code(capabilities: list[ComputeCapability]) -> str:
     names = ", ".join(map(str, capabilities))
-    text = f"No PyTorch wheel has machine code for compute capability {names}; "
+    text = f"No PyTorch wheel since {torch_releases()[0].release} has machine code for compute capability {names}: "
     last = last_toolkit(min(capabilities))
+    if min(capabilities) < OLDEST_COMPILED:
+        return text + 'use a newer GPU, or compute on the CPU (device="cpu")'
     if last is not None:
         return text + f"use another GPU, or build PyTorch from source with CUDA {last} at most"
     return text + "use another GPU, or a newer release or nightly build that supports it"
@@ -54,8 +58,9 @@ def _obstacles(machine: Machine, torch: Pytorch | Torch | None) -> Iterator[tupl
         "python": replace(machine, python=None),
         "glibc": replace(machine, glibc=None),
         "cuda": replace(machine, cuda=None),
-        "devices": replace(machine, capabilities=()),
     }
+    if len(machine.capabilities) > 1:
+        relaxed["devices"] = replace(machine, capabilities=())
     for name, other in relaxed.items():
         choice = choose(other, torch) if other != machine else None
         if choice is not None:
@@ -63,7 +68,7 @@ def _obstacles(machine: Machine, torch: Pytorch | Torch | None) -> Iterator[tupl
 
 
 def _help(name: str, choice: Choice, machine: Machine) -> str:
-    build = f"PyTorch {choice.version}+{choice.build.variant}"
+    build = f"PyTorch {choice.version} built with CUDA {choice.build.cuda}"
     if name == "driver":
         lasts = [branch for branch in map(last_driver_branch, machine.capabilities) if branch is not None]
         limit = f" (at most {min(lasts)})" if lasts else ""
@@ -75,6 +80,6 @@ def _help(name: str, choice: Choice, machine: Machine) -> str:
     if name == "glibc":
         return f"{build} would work with glibc {'.'.join(map(str, choice.build.minimum_glibc))} or newer"
     if name == "cuda":
-        return f"{build}, which is built with CUDA {choice.build.cuda}, would work"
+        return f"{build} would work"
     names = " and ".join(map(str, machine.capabilities))
     return f"one environment for each of the devices (compute capability {names}), chosen with CUDA_VISIBLE_DEVICES"

@@ -29,7 +29,8 @@ def version(text: str) -> DriverVersion:
         ("10.0", "410.48", "411.31"),
         ("13.3", "610.43.02", None),
         ("13.5", None, None),
-        ("9.2", None, None),
+        ("9.2", "396.26", "397.44"),
+        ("9.1", None, None),
     ],
 )
 def test_the_driver_of_a_toolkit(cuda: str, linux: str | None, windows: str | None) -> None:
@@ -40,7 +41,8 @@ def test_the_driver_of_a_toolkit(cuda: str, linux: str | None, windows: str | No
 @pytest.mark.parametrize(
     ("driver", "cuda"),
     [
-        ("409.99", None),
+        ("409.99", "9.2"),
+        ("395.99", None),
         ("410.48", "10.0"),
         ("417.35", "10.0"),
         ("418.39", "10.1"),
@@ -116,9 +118,9 @@ def test_orin_runs_desktop_code_from_13_2_on(cuda: tuple[int, int] | None, runs:
 def test_the_first_and_the_last_build() -> None:
     first, last = torch_builds()[0], torch_builds()[-1]
     assert (first.release, first.version, first.cuda, first.minimum_glibc) == (
-        "1.4",
-        "1.4.0",
-        CudaVersion(10, 1),
+        "1.2",
+        "1.2.0",
+        CudaVersion(9, 2),
         (2, 5),
     )
     assert (last.release, last.version, last.cuda, last.minimum_glibc) == (
@@ -127,11 +129,11 @@ def test_the_first_and_the_last_build() -> None:
         CudaVersion(13, 4),
         (2, 28),
     )
-    assert (torch_releases()[0].versions, torch_releases()[-1].versions) == (("1.4.0",), ("2.15.0",))
-    old, new = torch_companions("1.4.0"), torch_companions("2.15.0")
+    assert (torch_releases()[0].versions, torch_releases()[-1].versions) == (("1.2.0",), ("2.15.0",))
+    old, new = torch_companions("1.2.0"), torch_companions("2.15.0")
     assert old is not None
     assert new is not None
-    assert (old.torchvision, old.torchaudio, new.torchvision, new.torchaudio) == ("0.5.0", "0.4.0", None, "2.11.0")
+    assert (old.torchvision, old.torchaudio, new.torchvision, new.torchaudio) == ("0.4.0", "0.3.0", None, "2.11.0")
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_windows() -> None:
     assert second == r"& $env:CUDA_HOME\bin\nvcc --version"
 
 
-@pytest.mark.parametrize("nvcc", [CudaVersion(9, 0), CudaVersion(99, 0)])
+@pytest.mark.parametrize("nvcc", [CudaVersion(8, 0), CudaVersion(99, 0)])
 def test_no_torch_is_built_for_an_unknown_major(nvcc: CudaVersion) -> None:
     assert made(Fix("torch-for-toolkit", nvcc=nvcc), system=UBUNTU, pytorch=NONE) == ()
 

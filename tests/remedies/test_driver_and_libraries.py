@@ -68,25 +68,34 @@ def test_order(libraries: tuple[str, ...], stays: bool, order: list[str]) -> Non
     assert kinds(fit(*libraries, stays=stays)) == order
 
 
-def test_a_driver_that_stays_for_want_of_a_build_is_still_updated_first() -> None:
+def test_a_driver_older_than_every_build_is_updated_although_it_stays() -> None:
     old = Driver(version=DriverVersion((390, 157)))
     state = DriverState(stays=True, cuda_version=CudaVersion(9, 1))
-    found = fit("torch", driver_state=state, driver=old, python=None)
-    assert any("torch==1.4.0+cu92" in command for remedy in found for command in remedy.commands)
+    update, build = fit("torch", driver_state=state, driver=old, python=None, needed=CudaVersion(10, 1), devices=None)
+    assert any("nvidia-driver" in command or "ubuntu-drivers" in command for command in update.commands)
+    assert build.commands == ()
+    assert build.summary.startswith("No PyTorch build since 1.2 fits")
 
 
 @pytest.mark.parametrize(
-    ("offered", "driver", "old"),
+    ("driver", "build"),
     [
-        (None, DriverVersion((410, 47)), True),
-        (None, DriverVersion((410, 48)), False),
-        (CudaVersion(9, 2), DriverVersion((396, 26)), True),
-        (CudaVersion(12, 2), DriverVersion((535, 129, 3)), False),
+        (DriverVersion((396, 26)), "torch==1.7.1+cu92"),
+        (DriverVersion((410, 104)), "torch==1.7.1+cu92"),
+        (DriverVersion((418, 39)), "torch==1.8.1+cu101"),
     ],
 )
-def test_old_builds_for_an_old_driver(offered: CudaVersion | None, driver: DriverVersion, old: bool) -> None:
-    found = fit("torch", driver_state=DriverState(cuda_version=offered), driver=Driver(version=driver))
-    assert (any("torch==1.4.0+cu92" in command for remedy in found for command in remedy.commands)) is old
+def test_the_build_for_an_old_driver(driver: DriverVersion, build: str) -> None:
+    found = fit(
+        "torch",
+        driver_state=DriverState(),
+        driver=Driver(version=driver),
+        torch=Torch(version=PackageVersion("1.3.1")),
+        python=Python(version=PackageVersion("3.6.9"), platform_tag="linux_x86_64"),
+        devices=(Device(nvml_index=0, compute_capability=ComputeCapability(6, 1)),),
+    )
+    assert any(build in command for remedy in found for command in remedy.commands)
+    assert not [remedy for remedy in found if remedy.summary.startswith("No PyTorch build")]
 
 
 def test_an_unknown_need_names_the_floor_of_each_major_version() -> None:

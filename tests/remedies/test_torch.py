@@ -261,27 +261,34 @@ class TestNoBuild:
         ("remedy", "words"),
         [
             pytest.param(
-                advise(capabilities=("3.5",), driver="470.256.02"),
-                "no pytorch wheel has machine code for compute capability 3.5; use another gpu, or build pytorch from "
-                "source with cuda 11.8 at most",
+                advise(capabilities=("3.0",), driver="470.256.02"),
+                "no pytorch wheel since 1.2 has machine code for compute capability 3.0: use a newer gpu, or compute "
+                'on the cpu (device="cpu")',
                 id="a card too old for every wheel",
             ),
             pytest.param(
-                advise(capabilities=("13.0",)), "capability 13.0; use another gpu, or a newer release", id="too new"
+                advise(capabilities=("3.5",), driver="470.256.02"),
+                "no pytorch build since 1.2 fits the driver, devices and python of this machine: pytorch 1.2.0 built "
+                "with cuda 10.0 would work with python 3.7",
+                id="a card whose last wheels are for older Pythons",
+            ),
+            pytest.param(
+                advise(capabilities=("13.0",)), "capability 13.0: use another gpu, or a newer release", id="too new"
             ),
             pytest.param(
                 advise(capabilities=("12.0",), driver="535.129.03", cuda=CudaVersion(13, 0)),
-                "pytorch 2.13.0+cu130 would work with driver 580 or newer, or pytorch 2.11.0+cu128, which is",
+                "pytorch 2.13.0 built with cuda 13.0 would work with driver 580 or newer, or pytorch 2.11.0 built with "
+                "cuda 12.8 would work",
                 id="a driver too old for the CUDA version given",
             ),
             pytest.param(
                 advise(capabilities=("9.0",), driver="418.39"),
-                "pytorch 2.13.0+cu126 would work with driver 525.60.13 or newer",
+                "pytorch 2.13.0 built with cuda 12.6 would work with driver 525.60.13 or newer",
                 id="a driver too old for every build",
             ),
             pytest.param(
                 advise(capabilities=("7.0",), python=Python(version=PackageVersion("3.15.0"))),
-                "pytorch 2.13.0+cu126 would work with python 3.14",
+                "pytorch 2.13.0 built with cuda 12.6 would work with python 3.14",
                 id="a Python too new",
             ),
             pytest.param(
@@ -304,6 +311,37 @@ class TestNoBuild:
         assert remedy.commands == ()
         assert words in remedy.summary.casefold()
         assert remedy.reference
+
+
+class TestOldBuilds:
+    """Builds whose version names no variant are the default ones: "==" would accept any variant, "===" does not."""
+
+    OLD = Python(
+        version=PackageVersion("3.7.9"), packages=(Package(name="torchvision", version=PackageVersion("0.14.1")),)
+    )
+
+    def test_the_default_build_of_an_old_release(self) -> None:
+        remedy = advise(capabilities=("3.5",), driver="440.33.01", python=self.OLD)
+        assert remedy.commands[0].endswith("pip install torch===1.2.0 torchvision===0.4.0")
+        assert "built with CUDA 10.0" in remedy.summary
+
+    def test_another_build_names_its_variant(self) -> None:
+        remedy = advise(torch="1.5.0", capabilities=("6.0",), driver="410.104", python=self.OLD)
+        assert "torch_stable.html torch==1.5.0+cu92 torchvision==0.6.0+cu92" in remedy.commands[0]
+
+    def test_from_1_8_1_on_the_default_build_names_its_variant(self) -> None:
+        remedy = advise(torch="1.8.1", capabilities=("6.1",), driver="440.33.01", python=self.OLD)
+        assert "torch==1.8.1+cu102" in remedy.commands[0]
+
+    def test_windows_takes_it_from_the_page_of_old_builds(self) -> None:
+        remedy = advise(torch="1.7.1", capabilities=("6.1",), driver="441.22", python=self.OLD, system=WINDOWS)
+        assert "torch_stable.html torch===1.7.1 torchvision===0.8.2" in remedy.commands[0]
+
+    def test_the_newest_python_is_named_if_the_python_is_unknown(self) -> None:
+        unknown = Python(executable="/opt/venv/bin/python")
+        old = advise(capabilities=("3.5",), driver="440.33.01", python=unknown)
+        assert "It needs Python 3.7 or older" in old.summary
+        assert "It needs Python" not in advise(capabilities=("8.6",), driver="535.129.03", python=unknown).summary
 
 
 class TestPlatforms:
