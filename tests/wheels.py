@@ -67,7 +67,7 @@ def make_index(folder: Path) -> Path:
     make_wheel(folder, "flash-attn", "2.9.0", {"flash_attn/__init__.py": ""}, ["torch>=2.12"])
     for name, version in (("pynvml", "11.5.3"), ("nvidia-ml-py", "13.580.82")):
         make_wheel(folder, name, version, {"pynvml.py": f"name = {name!r}\n"})
-    make_wheel(folder, "tiny", "1.0", {"tiny/__init__.py": ""})
+    make_wheel(folder, "tiny", "1.0", {"tiny/__init__.py": "", "tiny-1.0.data/data/share/man/tiny.1": "a page"})
     return folder
 
 

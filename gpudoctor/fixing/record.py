@@ -89,7 +89,10 @@ def take(scope: Scope, folder: Path, about: Mapping[str, Any]) -> None:
             may_link = os.sep in name and path.name not in _WRITTEN_IN_PLACE
             entries[name]["sha256"] = _save(path, saved / str(number), may_link and path.stat().st_size > copied_up_to)
     listings = {home: sorted(os.listdir(scope.prefix / home)) for home in scope.folders}
+    above = {str(folder) for root in scope.roots for folder in Path(root).parents}
+    absent = sorted(folder for folder in above if not (scope.prefix / folder).exists())
     content = {"schema": SCHEMA, **about, "roots": scope.roots, "folders": scope.folders, "listings": listings}
+    content["absent"] = absent
     _write_synced(temporary / MANIFEST, json.dumps({**content, "entries": entries}))
     os.rename(temporary, folder)
 
@@ -105,7 +108,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def _is_inside(content: Mapping[str, Any]) -> bool:
     """Return whether every path of a record is one below the environment: it may have come with a copied folder."""
-    names = (*content["roots"], *content["folders"], *content["listings"], *content["entries"])
+    names = (*content["roots"], *content["folders"], *content["listings"], *content["absent"], *content["entries"])
     saved = (entry.get("saved", "0") for entry in content["entries"].values())
     plain = (
         os.path.normpath(name) == name and not os.path.isabs(name) and name.split(os.sep)[0] != ".." for name in names
@@ -127,6 +130,9 @@ def restore(prefix: str, folder: Path) -> list[str]:
     for name, path in [*_walk(scope)][::-1]:  # what is inside a folder before the folder
         if name not in entries or entries[name]["kind"] != _kind(path):
             _remove(path)
+    for name in reversed(manifest["absent"]):
+        with suppress(OSError):  # it is not there, or somebody put something into it
+            (scope.prefix / name).rmdir()
     for name, entry in entries.items():
         _put_back(scope.prefix / name, entry, folder / "files")
     return differences(scope, entries)

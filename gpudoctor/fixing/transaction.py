@@ -162,6 +162,8 @@ def _paths_of_fetched(folder: Path, inventory: Inventory, resolution: Resolution
             for row in csv.reader(lines):
                 size = int(row[2]) if len(row) > 2 and row[2].isdecimal() else 0
                 yield from ((path, size) for path in _installed_as(row[0], inventory))
+                if not (folder / row[0].split("/")[0] / "__init__.py").exists():  # of no package: perhaps its data
+                    yield os.path.join(inventory.prefix, row[0]), 0
 
 
 def _programs(archive: zipfile.ZipFile) -> Iterator[str]:

@@ -94,13 +94,15 @@ class Env:
         return {name.replace("_", "-"): version for name, _, version in names}
 
     def state(self) -> dict[str, str]:
-        """Return every file of the environment with its mode and content, without what Python compiles by itself."""
+        """Return everything in the environment with its mode and content, without what Python compiles by itself."""
         found = {}
         for path in sorted(self.path.rglob("*")):
             inside = path.relative_to(self.path)
-            if inside.parts[0] == ".gpudoctor" or "__pycache__" in inside.parts or path.is_dir():
+            if inside.parts[0] == ".gpudoctor" or "__pycache__" in inside.parts:
                 continue
-            content = os.readlink(path) if path.is_symlink() else hashlib.sha256(path.read_bytes()).hexdigest()
+            is_folder = path.is_dir() and not path.is_symlink()
+            data = b"" if is_folder or path.is_symlink() else path.read_bytes()
+            content = os.readlink(path) if path.is_symlink() else hashlib.sha256(data).hexdigest()
             found[str(inside)] = f"{path.lstat().st_mode:o} {content}"
         return found
 

@@ -89,7 +89,7 @@ def test_an_undo_is_refused_after_another_change(env: Env, change: str) -> None:
     if change == "package":
         package(env.path, "other", "1", "0")
     else:
-        (env.path / "share").mkdir()
+        (env.path / "share").mkdir(exist_ok=True)
         (env.path / "share" / "mine.txt").touch()
     before, store = env.state(), Store(str(env.path))
     with store.locked(print), pytest.raises(Refused, match="was changed after the fix"):

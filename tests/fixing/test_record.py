@@ -113,6 +113,22 @@ def test_everything_comes_back(env: Path, change: Callable[[Path], None]) -> Non
     assert state(env) == before
 
 
+@pytest.mark.parametrize("of_somebody", [False, True])
+def test_a_folder_that_the_change_made_goes_unless_somebody_uses_it(env: Path, of_somebody: bool) -> None:
+    before = state(env)
+    folder = env / ".gpudoctor" / "pending"
+    folder.parent.mkdir()
+    take(scope(env, "../../share/man/page.1"), folder, {})
+    (env / "share" / "man").mkdir(parents=True)
+    (env / "share" / "man" / "page.1").touch()
+    if of_somebody:
+        (env / "share" / "mine").touch()
+    assert restore(str(env), folder) == []
+    assert not (env / "share" / "man").exists()
+    assert (env / "share" / "mine").exists() == of_somebody
+    assert of_somebody or state(env) == before
+
+
 def test_an_interrupted_restore_is_run_again(env: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before, chance = state(env), random.Random(3)
     folder = taken(env)
@@ -197,6 +213,7 @@ def test_a_record_that_was_not_finished_is_none(env: Path, monkeypatch: pytest.M
         pytest.param("roots", ["/etc"], id="absolute"),
         pytest.param("folders", ["lib/../../home"], id="by a detour"),
         pytest.param("listings", {"..": []}, id="a listing"),
+        pytest.param("absent", ["../home"], id="a folder to remove"),
         pytest.param("entries", {"../x": {"kind": "folder", "mode": 0}}, id="an entry"),
         pytest.param("entries", {"x": {"kind": "file", "saved": "../x"}}, id="a saved file"),
     ],
