@@ -14,6 +14,7 @@ SUMMARIES = {
     "instance",
     "others": "Other processes use the device memory",
     "fragmented": "The device memory is fragmented",
+    "refused": "The job got no device memory, although enough is free",
     "too-large": "The job is too large for the device memory",
     "unknown": "The job gets no more device memory",
     "host": "The main memory is full, not the GPU memory",
@@ -23,6 +24,7 @@ DEVICE = ("make-job-smaller", "use-larger-mig-instance", "configure-allocator", 
 FIXES = {
     "others": ("find-who-holds-memory", "make-job-smaller", "use-larger-mig-instance", "configure-allocator"),
     "fragmented": ("configure-allocator", "make-job-smaller", "use-larger-mig-instance", "find-who-holds-memory"),
+    "refused": ("find-memory-limit", "find-who-holds-memory", "configure-allocator", "make-job-smaller"),
     "host": ("use-less-main-memory", "add-main-memory"),
     "killed": ("find-what-killed-process", "use-less-main-memory", "add-main-memory"),
 }
@@ -36,8 +38,10 @@ def out_of_memory(shortage: Shortage) -> Iterator[Finding]:
     """The job ran out of memory: it is too large, another process uses the memory, or the memory is fragmented.
 
     Why: the numbers in the message show which of the three it is. Memory that other processes use is not available to
-    the job. Memory that the allocator reserved but did not allocate is free in pieces that are too small. Otherwise the
-    job itself is too large for the device. A process that is killed ran out of main memory, not of device memory.
+    the job. If the request fits in the free memory and what the allocator reserved but did not allocate, that memory is
+    in pieces that are too small. Otherwise the job itself is too large for the device. If the free memory alone is
+    enough, a limit applies, or another process used the memory at that moment. A process that is killed ran out of main
+    memory, not of device memory.
     Exception: this check finds only messages in a report. `gpu-memory-held-by-others` checks a live machine.
     Reference: https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
     """

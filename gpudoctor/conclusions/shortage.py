@@ -73,12 +73,12 @@ def _shortage(message: Symptom, devices: Devices) -> Shortage:
 
 
 def _cause(shortage: Shortage, devices: Devices) -> str:
-    total, tried, reserved = shortage.total, shortage.tried, shortage.reserved or 0
+    total, tried, reserved, free = shortage.total, shortage.tried, shortage.reserved or 0, shortage.free
     if shortage.kind in HELD or _matters(shortage.others, total):
         return "others"
-    if shortage.free is not None and tried is not None and shortage.free >= tried:
-        return "fragmented"
-    if reserved and ((tried is not None and reserved >= tried) or _matters(reserved, total)):
+    if free is not None and tried is not None and free >= tried:
+        return "refused"
+    if reserved and tried is not None and (free or 0) + reserved >= tried:
         return "fragmented"
     if shortage.total is None and shortage.mine is None and shortage.kind not in group("memory-job-too-large"):
         return "others" if _mostly_used(devices) else "unknown"

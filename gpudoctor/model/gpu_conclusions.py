@@ -255,8 +255,8 @@ class Shortage:
     cause: Annotated[
         str,
         Fact(
-            '"others" (another process uses the memory), "fragmented", "too-large", "unknown" (one of these), "host", '
-            '"killed"; empty if no job lacked memory'
+            '"others" (another process uses the memory), "fragmented", "refused" (although enough is free), '
+            '"too-large", "unknown" (one of these), "host", "killed"; empty if no job lacked memory'
         ),
     ] = ""
     kind: Annotated[str, Fact("the kind of message that says so")] = ""
@@ -286,8 +286,10 @@ class Shortage:
             yield f"the device has {shown_bytes(self.total)}"
         if self.mine is not None:
             yield f"the job uses {shown_bytes(self.mine)}"
-        if self.cause == "fragmented" and self.reserved:
-            yield f"{shown_bytes(self.reserved)} are reserved but unallocated"
+        much = self.cause == "too-large" and 10 * (self.reserved or 0) >= (self.total or 0)
+        if self.reserved and (self.cause == "fragmented" or much):
+            of_these = "of which " if self.mine is not None else ""
+            yield f"{of_these}{shown_bytes(self.reserved)} are reserved but unallocated"
         if self.cause == "others" and self.others:
             yield f"other processes use {shown_bytes(self.others)}"
 

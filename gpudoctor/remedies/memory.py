@@ -49,6 +49,12 @@ def find_who_holds_memory(*, shortage: Shortage) -> tuple[Fix, ...]:
 
 
 @fix
+def find_memory_limit(*, shortage: Shortage) -> tuple[Fix, ...]:
+    """Return how to find what limits the device memory of a program that uses PyTorch's allocator."""
+    return (Fix("find-torch-memory-limit"),) if shortage.library in TORCH else ()
+
+
+@fix
 def configure_allocator(*, shortage: Shortage, torch: Torch | None, system: System) -> tuple[Fix, ...]:
     """Return PyTorch's allocator setting against fragmentation, with the variable name of this release."""
     if shortage.library == "mps":

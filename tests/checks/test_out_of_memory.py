@@ -63,6 +63,16 @@ def finding(text: str, **sections: Any) -> Finding:
     [
         pytest.param(TOO_LARGE, "too-large", id="too large"),
         pytest.param(FRAGMENTED, "fragmented", id="much is reserved but unallocated"),
+        pytest.param(
+            NOW.format(free="0.3 GiB", others="", mine="15.30 GiB", allocated="14.00 GiB", reserved="1.10 GiB"),
+            "too-large",
+            id="not even all that is free and reserved is enough",
+        ),
+        pytest.param(
+            NOW.format(free="0.5 GiB", others="", mine="15.10 GiB", allocated="13.95 GiB", reserved="1.00 GiB"),
+            "fragmented",
+            id="what is free and reserved is just enough",
+        ),
         pytest.param(OTHERS, "others", id="other processes"),
         pytest.param(
             OLD.format(used="9.80 GiB", free="210.00 MiB", pool="9.95 GiB", words="reserved in total by PyTorch"),
@@ -83,7 +93,7 @@ def finding(text: str, **sections: Any) -> Finding:
             "CUDA out of memory. Tried to allocate 16.00 MiB. GPU 0 has a total capacity of 6.00 GiB of which 3.90 GiB "
             "is free. Of the allocated memory 1.01 GiB is allocated by PyTorch, and 30.00 MiB is reserved by PyTorch "
             "but unallocated.",
-            "fragmented",
+            "refused",
             id="more is free than was asked for",
         ),
         pytest.param(
@@ -151,6 +161,35 @@ def test_the_summary_has_the_numbers() -> None:
         "Other processes use the device memory: the job asked for 1.50 GiB, 307 MiB of 15.70 GiB are free, "
         "the job uses 4.30 GiB, other processes use 11.00 GiB"
     )
+
+
+def test_what_the_job_has_reserved_is_in_the_summary() -> None:
+    assert finding(FRAGMENTED).summary.endswith(
+        "the job uses 15.30 GiB, of which 6.90 GiB are reserved but unallocated"
+    )
+    assert finding(TOO_LARGE).summary.endswith("the job uses 14.70 GiB")
+    little = NOW.format(free="0.1 GiB", others="", mine="15.50 GiB", allocated="14.00 GiB", reserved="1.30 GiB")
+    more = little.replace("1.30 GiB is", "1.39 GiB is").replace("15.70 GiB", "13.80 GiB")
+    assert "reserved" not in finding(little).summary
+    assert finding(more).summary.endswith("of which 1.39 GiB are reserved but unallocated")
+
+
+REFUSED = (
+    "CUDA out of memory. Tried to allocate 16.00 MiB. GPU 0 has a total capacity of 6.00 GiB of which 3.90 GiB is free."
+)
+
+
+def test_a_refusal_although_memory_is_free_is_not_called_fragmentation() -> None:
+    found = finding(REFUSED)
+    assert found.summary == (
+        "The job got no device memory, although enough is free: the job asked for 16 MiB, 3.90 GiB of 6.00 GiB are free"
+    )
+    assert "set_per_process_memory_fraction" in found.remedies[0].summary
+    assert any("expandable_segments:True" in command for remedy in found.remedies for command in remedy.commands)
+    other = "Memory allocation error on worker 0: bad - Free memory: 104857600 - Requested memory: 1048576"
+    assert "set_per_process_memory_fraction" not in " ".join(remedy.summary for remedy in finding(other).remedies)
+    on_windows = finding(REFUSED, system=System(os="windows"))
+    assert "Get-CimInstance Win32_PageFileUsage" in on_windows.remedies[0].commands
 
 
 def test_the_remedy_of_the_cause_comes_first() -> None:
