@@ -8,10 +8,10 @@ from gpudoctor.registry import Skip, check, counted_steps, skip_unless
 LEAST_SHARE = 0.25
 """TensorFlow's input analyzer calls a program highly input-bound from 20 % on; short steps are measured less surely."""
 
-LEAST_MS = 2
+LEAST_MS, LEAST_STAND_IN_MS = 2, 5
 MOST_OF_STEP = 0.5
 """A batch takes 1 to 2 ms from the workers' queue, which more workers do not shorten. If that is half of the step, it
-is said all the same, and it is the limit where a stand-in computes on the same CPU that loads the data."""
+is said all the same, and it is the limit where a stand-in computes on the same CPU that workers load the data with."""
 
 USUAL_WORKERS = 4
 MOSTLY_IDLE = 0.5
@@ -26,7 +26,7 @@ def input_bound(run: Run) -> Iterator[Finding]:
 
     Why: while a step waits for the DataLoader, or prepares its batch itself, the GPU does nothing. Workers load the
     next batches meanwhile.
-    Exception: waits below a quarter of each step pass, and so do those below 2 ms if they are less than half. Without
+    Exception: waits below a quarter of each step pass. So do waits below 2 ms that are less than half of it. Without
     a view of the steps, a GPU that is idle more than half of the time, while the program keeps a CPU core busy or waits
     for a disk, is probably input-bound.
     Reference: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
@@ -35,9 +35,15 @@ def input_bound(run: Run) -> Iterator[Finding]:
         yield from _from_outside(run)
         return
     steps = counted_steps(run)
-    is_long = steps.input_share * steps.step_ms >= LEAST_MS and not steps.is_stand_in
-    if steps.input_share >= (LEAST_SHARE if is_long else MOST_OF_STEP):
+    if steps.input_share >= (LEAST_SHARE if _is_long(steps) else MOST_OF_STEP):
         yield _inside(steps, run)
+
+
+def _is_long(steps: Steps) -> bool:
+    """Return whether the wait is long enough to be measured surely."""
+    wait_ms = steps.input_share * steps.step_ms
+    has_workers = steps.loader is None or steps.loader.workers > 0
+    return wait_ms >= LEAST_MS if not steps.is_stand_in else wait_ms >= LEAST_STAND_IN_MS and not has_workers
 
 
 def _inside(steps: Steps, run: Run) -> Finding:

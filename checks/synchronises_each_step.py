@@ -25,6 +25,14 @@ _NAMES |= {
     "__contains__": "in",
 }
 
+SETTINGS = {
+    "transformers": "TrainingArguments(logging_steps=100)",
+    "accelerate": 'if step % 100 == 0: accelerator.log({"loss": loss})',
+    "lightning": "Trainer(log_every_n_steps=100, enable_progress_bar=False)",
+    "pytorch_lightning": "Trainer(log_every_n_steps=100, enable_progress_bar=False)",
+}
+"""Package → its setting for how often it reads results."""
+
 
 @check(family="run")
 def synchronises_each_step(run: Run) -> Iterator[Finding]:
@@ -35,7 +43,8 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
     they return; torch.where() does not.
     Exception: less than one call in each step passes, and so does inference that copies each batch's result to the CPU
     once. If the calls wait for less than 5 % of the time, this is advice. PyTorch's own calls, such as those of
-    GradScaler, do not count. Not all of the wait is lost: the GPU computes meanwhile.
+    GradScaler, do not count, nor do decisions inside an installed package. Not all of the wait is lost: the GPU
+    computes meanwhile.
     Reference: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization
     """
     steps = counted_steps(run)
@@ -44,7 +53,9 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
     share = steps.synchronising_share
     name = steps.synchronising_call
     call = _NAMES.get(name, f"{name}()" if name.startswith("torch.") else f".{name}()")
+    package = steps.synchronising_package
     place = f" at {steps.synchronising_place}" if steps.synchronising_place else ""
+    place += f", in {package}" if package else ""
     number = f"{steps.synchronisations:.0f} times " if steps.synchronisations >= 1.5 else ""
     time = f": {share:.0%} of its time" if share >= SHOWN_FROM else ""
     summary = f"Each step waits {number}for the GPU with {call}{place}{time}"
@@ -52,7 +63,10 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
     severity = Severity.WARNING if share >= LEAST_SHARE or steps.is_stand_in else Severity.INFO
     saved = min(share, steps.active_share - share)  # the GPU computes while the program waits
     details = measured(share, steps.synchronising_place, saved=max(saved, 0.0))
-    yield Finding.of(severity, "synchronisation", summary, facts, Fix("read-results-seldom"), details=details)
+    fix = Fix("read-results-seldom")
+    if package in SETTINGS:
+        fix = Fix("log-seldom", package=package, setting=SETTINGS[package])
+    yield Finding.of(severity, "synchronisation", summary, facts, fix, details=details)
 
 
 def _is_result_of_inference(steps: Steps) -> bool:

@@ -53,6 +53,7 @@ class Steps:
     copies_place: str = ""
     synchronising_place: str = ""
     synchronising_call: Annotated[str, Fact('what waits there: "item"')] = ""
+    synchronising_package: Annotated[str, Fact("installed package that calls it there; empty for none")] = ""
     cloning_place: str = ""
     loader: Loader | None = None
     source_bytes: Annotated[int | None, Fact("largest tensor in memory that is sent to the GPU in slices")] = None

@@ -142,6 +142,7 @@ def steps_of(seen: dict[str, Any]) -> Steps | None:
         copies_place=places["copies"][0],
         synchronising_place=places["synchronising"][0],
         synchronising_call=places["synchronising"][1],
+        synchronising_package=places["synchronising"][2],
         cloning_place=places["cloning"][0],
         loader=_loader(seen),
         source_bytes=seen.get("source_bytes"),
@@ -175,17 +176,18 @@ def _loader(seen: dict[str, Any]) -> Loader | None:
     return Loader(**own, made=_shown(seen, *found["made"]))
 
 
-def _place(seen: dict[str, Any], kind: str) -> tuple[str, str]:
-    """Return the line that does something most often, and by which call; ("", "") if it is a matter of many lines."""
+def _place(seen: dict[str, Any], kind: str) -> tuple[str, str, str]:
+    """Return the line that does something most often, by which call, and in which package; all "" for no line."""
     found = [(count, call, file, line) for call, file, line, count, _ in seen["places"] if call.split()[0] == kind]
     lines: dict[tuple[str, int], int] = {}
     for count, _, file, line in found:
         lines[file, line] = lines.get((file, line), 0) + count
     if not lines:
-        return "", ""
+        return "", "", ""
     best = max(lines, key=lambda place: lines[place])
     call = max((count, call) for count, call, *place in found if tuple(place) == best)[1]
-    return _shown(seen, *best), call.partition(" ")[2]
+    _, name, package = f"{call}  ".split(" ", 2)
+    return _shown(seen, *best), name, package.strip()
 
 
 def _shown(seen: dict[str, Any], file: str, line: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,10 @@ from gpudoctor.model import Outcome, Run
 from tests.runs import LOADER, finding, outcome, outside, steps
 
 CHECK = "input-bound"
+
+
+def stand_in(workers: int, **changed: Any) -> Run:
+    return steps(loader=replace(LOADER, workers=workers), is_stand_in=True, **changed)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +27,9 @@ CHECK = "input-bound"
         pytest.param(steps(loader_share=0.2, prepare_share=0.04), Outcome.PASSED, id="less"),
         pytest.param(steps(loader_share=0.0, prepare_share=0.3), Outcome.FOUND, id="the program's own preparation"),
         pytest.param(steps(loader_share=0.9, counted=19), Outcome.SKIPPED, id="too few steps"),
+        pytest.param(stand_in(0, loader_share=0.25), Outcome.FOUND, id="a stand-in without workers, 5 ms"),
+        pytest.param(stand_in(0, loader_share=0.24, prepare_share=0.0), Outcome.PASSED, id="a stand-in, less"),
+        pytest.param(stand_in(1, loader_share=0.45), Outcome.PASSED, id="a stand-in with a worker"),
         pytest.param(outside(idle_share=0.6, idle_cpu_cores=1.0), Outcome.FOUND, id="from outside, a busy core"),
         pytest.param(
             outside(idle_share=0.5, idle_cpu_cores=1.0), Outcome.PASSED, id="from outside, idle half of the time"

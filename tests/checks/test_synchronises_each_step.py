@@ -61,3 +61,19 @@ def test_the_gpu_computes_while_the_program_waits() -> None:
     found = finding(CHECK, run)
     assert found.details["saved"] == pytest.approx(0.12)
     assert "print()" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("package", "fix", "setting"),
+    [
+        ("transformers", "log-seldom", "logging_steps=100"),
+        ("lightning", "log-seldom", "log_every_n_steps=100"),
+        ("another_package", "read-results-seldom", "every 100 steps"),
+        ("", "read-results-seldom", "every 100 steps"),
+    ],
+)
+def test_a_package_has_a_setting(package: str, fix: str, setting: str) -> None:
+    run = steps(synchronisations=1.0, synchronising_call="item", synchronising_package=package)
+    found = finding(CHECK, run)
+    assert ([each.name for each in found.fixes], setting in found.remedies[0].summary) == ([fix], True)
+    assert (f"in {package}" in found.summary) is bool(package)

@@ -31,7 +31,7 @@ for line in json.loads(sys.argv[1]):
         big = losses.detach() > 0.5
         exec(compile(line, "train.py", "exec"))
     each = (recorder.counts.get("synchronising", 0) - waited) / (recorder.counted - counted)
-    found[line] = [each, *{call.partition(" ")[2] for call, _, place in recorder.places if place == 1}]
+    found[line] = [each, *{call.split()[1] for call, _, place in recorder.places if place == 1}]
 print(json.dumps(found))
 """
 WAITING = {

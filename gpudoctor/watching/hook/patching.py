@@ -15,6 +15,8 @@ from .places import Places
 from .recorder import Recorder
 
 _INHERITED = object()
+DECISIONS = frozenset(("__bool__", "__contains__", "__getitem__", "__setitem__", "__index__", "equal", "torch.equal"))
+"""What an installed package decides itself by a tensor, the user cannot change: its time counts, it itself does not."""
 
 
 class Patching:
@@ -67,10 +69,12 @@ class Patching:
         finally:
             recorder.is_inside = False
             recorder.spent(part, begun)
-            recorder.count(part)
-            recorder.count(f"{part}_bytes", size)
-            if recorder.is_sampled:
-                recorder.at(f"{part} {name}", self.places.of(caller), size)
+            package = self.places.package_of(caller)
+            if not package or name not in DECISIONS:
+                recorder.count(part)
+                recorder.count(f"{part}_bytes", size)
+                if recorder.is_sampled:
+                    recorder.at(f"{part} {name} {package}", self.places.of(caller), size)
 
 
 def caller_outside(folder: str, wrappers: int) -> Any:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from types import FrameType
 
 MOST_FRAMES = 60
+INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _FOLDERS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 _FOLDERS |= {os.path.dirname(os.path.abspath(__file__)), site.getusersitepackages()}
 
@@ -35,10 +36,21 @@ class Places:
         """Return whether a file is of the standard library, of an installed package, of torch, or of this hook."""
         known = self._known.get(file)
         if known is None:
-            installed = f"{os.sep}site-packages{os.sep}" in file or f"{os.sep}dist-packages{os.sep}" in file
+            installed = any(folder in file for folder in INSTALLED)
             known = installed or file.startswith(("<frozen", "<__array", *self._folders))
             self._known[file] = known
         return known
+
+    def package_of(self, frame: FrameType | None) -> str:
+        """Return the installed package that a frame is in: "transformers"; empty for none."""
+        file = "" if frame is None else frame.f_code.co_filename
+        if not file or not self.is_library(file):
+            return ""
+        for folder in INSTALLED:
+            _, found, inside = file.rpartition(folder)
+            if found:
+                return inside.partition(os.sep)[0]
+        return ""
 
     def of(self, frame: FrameType | None) -> tuple[str, int]:
         """Return file and line of the innermost frame of the user's code; ("", 0) if there is none near."""
