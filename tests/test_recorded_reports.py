@@ -27,7 +27,7 @@ FILE = Path(__file__).parent / "recorded_reports.jsonl"
 EVIDENCE = FILE.with_name("recorded_evidence.json")
 RECORDED: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 CHECKS = own_checks()
-BOOKKEEPING = ("schema", "taken_at", "reports")
+BOOKKEEPING = ("schema", "taken_at", "reports", "words")
 
 
 def diagnosed(texts: list[list[str]]) -> Report:

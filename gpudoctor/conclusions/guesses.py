@@ -1,11 +1,34 @@
 """Findings that people's words suggest if no message and no fact decides."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from gpudoctor.model import Finding
+from gpudoctor.data.tables import load_table
+from gpudoctor.model import Finding, Fix, Resemblance, Severity
 from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import finding_of
 from gpudoctor.symptoms.tables import row_of
+
+LIKELY = 0.5
+"""How probable a cause must be by the words of a report, if no check found anything."""
+
+LIKELY_BEHIND = 0.7
+"""How probable it must be to be named as the cause of what a check found."""
+
+MOST_WELL = 0.02
+"""How probable it may be at most that nothing is wrong, if no check found anything."""
+
+USED = "symptom:gpu-used-by"
+COMPLAINTS = (
+    "asks-trouble",
+    "asks-failure",
+    "asks-gpu-unused",
+    "asks-complaint",
+    "asks-slow",
+    "asks-hang",
+    "asks-cpu-used",
+)
 
 
 def guess_of(symptoms: Symptoms) -> Finding | None:
@@ -19,3 +42,29 @@ def guess_of(symptoms: Symptoms) -> Finding | None:
     row, symptom = rows[0]
     guess = {"severity": "warning", "certain": False, **row.guess}
     return replace(finding_of(guess, symptom, row.says), check_id=guess["check"])
+
+
+def likely_of(resemblance: Resemblance, features: frozenset[str], least: float = LIKELY) -> Finding | None:
+    """Return the cause of the confirmed reports whose words this report resembles, with the id of its check.
+
+    None if no cause is as probable as `least`, or the features of the report exclude it.
+    """
+    cause, share = next(iter(resemblance.shares.items()), ("", 0.0))
+    row: Mapping[str, Any] = next((row for row in load_table("possible_causes")["causes"] if row["check"] == cause), {})
+    if share < least or not row or not features.isdisjoint(row.get("excluded_by", ())):
+        return None
+    return Finding(
+        check_id=cause,
+        severity=Severity.WARNING,
+        summary=row["probably"],
+        facts=("resemblance.words",),
+        certain=False,
+        fixes=tuple(Fix(fix["fix"], **{name: fix[name] for name in fix if name != "fix"}) for fix in row["fixes"]),
+    )
+
+
+def may_be_well(resemblance: Resemblance, features: frozenset[str], symptoms: Symptoms) -> bool:
+    """Return whether the report may be of a machine on which nothing is wrong."""
+    complains = "error" in features or bool(of_kind(symptoms, *COMPLAINTS))
+    used = any(feature.startswith(USED) for feature in features)
+    return used or not complains or resemblance.shares.get("", 1.0) > MOST_WELL

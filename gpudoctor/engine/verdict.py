@@ -90,17 +90,19 @@ def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
     from gpudoctor.triage.understood import missing, understood
 
     known: frozenset[str] = facts.call(features)
-    answer = OF_PROGRAM if _of_program(facts.get("proof"), findings) else ""
+    answer = OF_PROGRAM if is_of_program(facts.get("proof"), findings) else ""
     return Triage(
         understood=facts.call(understood),
         missing=facts.call(missing),
         next_steps=facts.call(next_steps, features=known),
-        possible=possible_causes(known, only_suggested=bool(answer)) if known else (),
+        possible=possible_causes(known, shares=facts.get("resemblance").shares, only_suggested=bool(answer))
+        if known
+        else (),
         answer=answer,
     )
 
 
-def _of_program(proof: Proof, findings: Sequence[Finding]) -> bool:
+def is_of_program(proof: Proof, findings: Sequence[Finding]) -> bool:
     """Return whether every failure message of a report is an error that the program itself has."""
     messages = {failure.fact for failure in proof.failures if not failure.kind.startswith("asks-")}
     explained = {fact for finding in findings if finding.check_id == OF_PROGRAM for fact in finding.facts}

@@ -3,6 +3,7 @@
 # fmt: off
 from gpudoctor.model.conclusions import (
     CONCLUSIONS, AmdGpu, Attempts, Conclusions, CpuUse, CudaIntent, Gpu, Nvrtc, Origin, Place, Pytorch, TorchNeed,
+    Resemblance,
     TwoEnvironments,
 )
 from gpudoctor.model.container_conclusions import (

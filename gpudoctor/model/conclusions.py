@@ -227,6 +227,18 @@ class Nvrtc:
 
 
 @record
+class Resemblance:
+    """The confirmed reports whose words a pasted report resembles most.
+
+    shares: how probable each cause is by the words alone, 0 to 1, the most probable first; "" is a machine on which
+    nothing is wrong. Empty without a report.
+    """
+
+    shares: Mapping[str, float] = field(default_factory=dict)
+    words: Annotated[tuple[str, ...], Fact("the words that speak most for the most probable cause")] = ()
+
+
+@record
 class Conclusions:
     """All concluded sections. Checks, other conclusions and fixes take them as parameters by name."""
 
@@ -266,6 +278,7 @@ class Conclusions:
     extensions: Extensions
     image_verdicts: tuple[ImageVerdict, ...]
     outdated_image: OutdatedImage
+    resemblance: Resemblance
     proof: Proof
 
 

@@ -12,6 +12,7 @@ from gpudoctor.model import SECTIONS, Contradiction, PackageVersion, ProbeReport
 from gpudoctor.readers.facts import Facts, joined, same_product
 from gpudoctor.readers.solved import own_present
 from gpudoctor.readers.text import LARGEST_BYTES, Text, read_text
+from gpudoctor.readers.vocabulary import known_words
 from gpudoctor.snapshots.saved import read_snapshot
 from gpudoctor.symptoms.facts import with_symptoms
 
@@ -171,10 +172,12 @@ def _readings(name: str, data: bytes) -> Iterator[Reading]:
         yield Reading(f"snapshot in {name}", {name: value for name, value in facts.items() if value is not None})
         return
     text = own_present(read_text(data, name))
-    for reader in READERS:
-        facts = {section: value for section, value in reader.read(text).items() if _is_known(section, value)}
-        if facts:
-            yield Reading(f"{reader.name} in {name}", facts)
+    read = [(reader.name, reader.read(text)) for reader in READERS]
+    known = [(what, {section: v for section, v in facts.items() if _is_known(section, v)}) for what, facts in read]
+    found = [(what, facts) for what, facts in known if facts]
+    if found:  # words alone are of any text
+        found.append(("vocabulary", {"words": known_words(text.lowered)}))
+    yield from (Reading(f"{what} in {name}", facts) for what, facts in found)
 
 
 def _is_known(section: str, value: Any) -> bool:

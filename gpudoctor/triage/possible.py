@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpudoctor.data.tables import load_table
@@ -27,6 +28,14 @@ ABSENT = 0.3
 """Weight of a missing feature: the silence of a report shows little."""
 
 
+WORDS, LEAST_SHARE = 3.0, 0.002
+"""Weight of what the words of the report say, and the share of a cause that they say nothing of."""
+
+
+LIKELY = 0.3
+"""A cause that the words make this probable is possible without the features that it otherwise needs."""
+
+
 class Counts(NamedTuple):
     """Reports for each cause, for each feature together with a cause, and for each feature in total."""
 
@@ -36,19 +45,27 @@ class Counts(NamedTuple):
 
 
 def possible_causes(
-    features: frozenset[str], excluded: Collection[str] = (), *, only_suggested: bool = False
+    features: frozenset[str],
+    excluded: Collection[str] = (),
+    *,
+    shares: Mapping[str, float] = MappingProxyType({}),
+    only_suggested: bool = False,
 ) -> tuple[PossibleCause, ...]:
     """Return the most frequent causes of confirmed reports with these features.
 
-    excluded: ids of checks that cannot be the cause. only_suggested: only causes that a symptom speaks for.
+    excluded: ids of checks that cannot be the cause. shares: how probable the words of the report make each cause.
+    only_suggested: only causes that a symptom speaks for.
     """
     rows = {row["check"]: row for row in load_table("possible_causes")["causes"]}
     asked = [(name, row) for name, row in rows.items() if name not in excluded]
-    fitting = [name for name, row in asked if fits(features, row.get("needs", ()), row.get("excluded_by", ()))]
+    needed = {name: row.get("needs", ()) if shares.get(name, 0) < LIKELY else () for name, row in asked}
+    fitting = [name for name, row in asked if fits(features, needed[name], row.get("excluded_by", ()))]
     if only_suggested:
         fitting = [name for name in fitting if _is_suggested(rows[name], features)]
     suggested = {name: SUGGESTED for name in fitting if not features.isdisjoint(rows[name].get("suggested_by", ()))}
-    ranked = sorted(fitting, key=lambda name: -_score(name, features) - suggested.get(name, 0))
+    by_words = {name: WORDS * math.log(shares.get(name, 0.0) + LEAST_SHARE) for name in fitting} if shares else {}
+    scores = {name: _score(name, features) + suggested.get(name, 0) + by_words.get(name, 0) for name in fitting}
+    ranked = sorted(fitting, key=lambda name: -scores[name])
     return tuple(
         PossibleCause(check=name, why=rows[name]["why"], confirm=rows[name]["confirm"]) for name in ranked[:MOST]
     )
