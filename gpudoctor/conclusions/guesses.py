@@ -16,8 +16,11 @@ LIKELY = 0.5
 LIKELY_BEHIND = 0.7
 """How probable it must be to be named as the cause of what a check found."""
 
-MOST_WELL = 0.02
-"""How probable it may be at most that nothing is wrong, if no check found anything."""
+MOST_WELL, HARDLY_WELL = 0.02, 0.005
+"""How probable it may be at most that nothing is wrong, in a report that complains, and in one that does not."""
+
+LEAST_WORDS = 15
+"""Known words that a report must have: a line alone is not judged by its words."""
 
 USED = "symptom:gpu-used-by"
 COMPLAINTS = (
@@ -44,14 +47,17 @@ def guess_of(symptoms: Symptoms) -> Finding | None:
     return replace(finding_of(guess, symptom, row.says), check_id=guess["check"])
 
 
-def likely_of(resemblance: Resemblance, features: frozenset[str], least: float = LIKELY) -> Finding | None:
+def likely_of(
+    resemblance: Resemblance, words: tuple[str, ...] | None, features: frozenset[str], least: float = LIKELY
+) -> Finding | None:
     """Return the cause of the confirmed reports whose words this report resembles, with the id of its check.
 
-    None if no cause is as probable as `least`, or the features of the report exclude it.
+    None if the report is short, no cause is as probable as `least`, or the features of the report exclude it.
     """
     cause, share = next(iter(resemblance.shares.items()), ("", 0.0))
     row: Mapping[str, Any] = next((row for row in load_table("possible_causes")["causes"] if row["check"] == cause), {})
-    if share < least or not row or not features.isdisjoint(row.get("excluded_by", ())):
+    short = len(words or ()) < LEAST_WORDS
+    if short or share < least or not row or not features.isdisjoint(row.get("excluded_by", ())):
         return None
     return Finding(
         check_id=cause,
@@ -67,4 +73,4 @@ def may_be_well(resemblance: Resemblance, features: frozenset[str], symptoms: Sy
     """Return whether the report may be of a machine on which nothing is wrong."""
     complains = "error" in features or bool(of_kind(symptoms, *COMPLAINTS))
     used = any(feature.startswith(USED) for feature in features)
-    return used or not complains or resemblance.shares.get("", 1.0) > MOST_WELL
+    return used or resemblance.shares.get("", 1.0) > (MOST_WELL if complains else HARDLY_WELL)

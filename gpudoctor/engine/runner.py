@@ -73,11 +73,13 @@ def run_checks(
 
 def _undecided(facts: Facts, findings: Sequence[Finding], _: Sequence[Check]) -> Finding | None:
     """Return what words suggest if no finding decides."""
-    if {finding.check_id for finding in findings if finding.severity} - RESTATING:
+    decided = {finding.check_id for finding in findings if finding.severity}
+    if decided - RESTATING:
         return None
     known = facts.call(features)
     silent = facts.call(may_be_well, features=known) or facts.call(is_of_program, findings=findings)
-    return guess_of(facts.get("symptoms")) or (None if silent else facts.call(likely_of, features=known))
+    guess = guess_of(facts.get("symptoms")) or (None if silent else facts.call(likely_of, features=known))
+    return guess if guess is not None and guess.check_id not in decided else None
 
 
 def _behind(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]) -> Finding | None:

@@ -4,7 +4,7 @@ import pytest
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.engine.verdict import _of_program
+from gpudoctor.engine.verdict import is_of_program
 from gpudoctor.model import Finding, Proof, Python, Report, Severity, Symptom, System, Triage
 from gpudoctor.readers.report import read_texts
 from gpudoctor.reporters.table import render
@@ -114,9 +114,9 @@ def test_another_failure_next_to_it_keeps_the_usual_answer() -> None:
     finding = Finding(
         check_id="program-error", severity=Severity.INFO, subject="program", summary="x", facts=("symptoms[0].text",)
     )
-    assert _of_program(Proof(failures=(own, said)), [finding])
-    assert not _of_program(Proof(failures=(own, other)), [finding])
-    assert not _of_program(Proof(failures=(said,)), [finding])
+    assert is_of_program(Proof(failures=(own, said)), [finding])
+    assert not is_of_program(Proof(failures=(own, other)), [finding])
+    assert not is_of_program(Proof(failures=(said,)), [finding])
 
 
 @pytest.mark.parametrize(
