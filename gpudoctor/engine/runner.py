@@ -84,13 +84,16 @@ def _undecided(facts: Facts, findings: Sequence[Finding], _: Sequence[Check]) ->
 
 def _behind(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]) -> Finding | None:
     """Return what words suggest as the cause of the first problem, if no check found it."""
-    problems = [finding.check_id for finding in findings if finding.severity]
+    problems = [finding for finding in findings if finding.severity]
     likely = facts.call(likely_of, features=facts.call(features), least=LIKELY_BEHIND) if problems else None
-    if likely is None or likely.check_id in problems:
+    if likely is None or likely.check_id in {finding.check_id for finding in problems}:
         return None
     explains = {check.id: check.explains for check in checks}
-    mutual = likely.check_id in explains.get(problems[0], ())
-    return likely if problems[0] in explains.get(likely.check_id, ()) and not mutual else None
+    first = problems[0]
+    mutual = likely.check_id in explains.get(first.check_id, ())
+    if mutual or first.check_id not in explains.get(likely.check_id, ()):
+        return None
+    return replace(likely, facts=(*first.facts, *likely.facts))
 
 
 def _guessed(result: CheckResult, guess: Finding, check: Check, facts: Facts) -> CheckResult:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import json
 import re
+from typing import Any
 
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.conclusions.guesses import guess_of
+from gpudoctor.conclusions.guesses import LEAST_WORDS, LIKELY, guess_of, likely_of
 from gpudoctor.conclusions.inferred import with_inferred
+from gpudoctor.data.tables import load_table
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.model import Fix, Report, Severity
+from gpudoctor.model import Fix, Report, Resemblance, Severity
 from gpudoctor.readers.report import read_texts
 from gpudoctor.remedies.fixes import remedies_of
 from gpudoctor.symptoms.matching import MOST_WORDS, recognise
@@ -532,3 +534,47 @@ def test_every_guess_has_fixes_for_every_machine(row: FailureMessage, machine: s
     assert given or not re.search(r"\{[a-z_]+\}", shown), "a fix is not given what its text names"
     assert row.guess["check"] in {check.id for check in CHECKS}
     assert "probably" in row.guess["summary"]
+
+
+def test_words_name_the_cause_behind_a_message() -> None:
+    """Confirmed reports with "sudo" and a missing module were of another interpreter."""
+    text = (
+        "train.py uses the GPU if I start it as myself. With sudo python train.py, which I need for the port: "
+        "ModuleNotFoundError: No module named 'torch'. which python is the conda env of the project, "
+        "sudo which python is /usr/bin/python. RTX 3080"
+    )
+    first, *others = (f for f in diagnosed(text).findings if f.severity or f.caused_by)
+    assert (first.check_id, first.certain) == ("wrong-python-environment", False)
+    assert first.facts[-1] == "resemblance.words"
+    assert [(f.check_id, f.caused_by) for f in others] == [("torch-not-installed", "wrong-python-environment")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch 2.5.1+cpu on Windows 11, slow",  # a line is not judged by its words
+        "GPU available: True (cuda), used: True. My loss does not go down, the learning rate is 1e-3, batch size is 64",
+    ],
+)
+def test_words_alone_are_not_enough(text: str) -> None:
+    assert all("resemblance.words" not in finding.facts for finding in diagnosed(text).findings)
+
+
+def test_a_likely_cause_needs_a_share_and_nothing_that_excludes_it() -> None:
+    words = tuple(f"w{number}" for number in range(LEAST_WORDS))
+    sure, unsure = Resemblance(shares={"driver-too-old": LIKELY}), Resemblance(shares={"driver-too-old": LIKELY - 0.01})
+    likely = likely_of(sure, words, frozenset())
+    assert likely is not None
+    assert "probably" in likely.summary
+    assert likely_of(sure, words[1:], frozenset()) is None
+    assert likely_of(unsure, words, frozenset()) is None
+    assert likely_of(sure, words, frozenset({"os:darwin"})) is None
+
+
+@pytest.mark.parametrize("row", load_table("possible_causes")["causes"], ids=lambda row: str(row["check"]))
+def test_every_possible_cause_can_be_a_likely_one(row: dict[str, Any]) -> None:
+    likely = likely_of(Resemblance(shares={row["check"]: 1.0}), ("word",) * LEAST_WORDS, frozenset())
+    assert likely is not None
+    assert "probably" in likely.summary
+    for machine in MACHINES:
+        assert remedies_of(likely.fixes, facts_of(machine))
