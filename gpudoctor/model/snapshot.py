@@ -69,7 +69,7 @@ class Snapshot:
     project: Project | None = None
     profile: FoundProfile | None = None
     symptoms: tuple[Symptom, ...] | None = None
-    words: Annotated[tuple[str, ...] | None, Fact("the words of pasted texts that tell causes apart")] = None
+    words: Annotated[tuple[str, ...] | None, Fact("the words of pasted texts that distinguish causes")] = None
     contradictions: tuple[Contradiction, ...] | None = None
     run: Run | None = None
     reports: tuple[ProbeReport, ...] = ()

@@ -37,8 +37,6 @@ def _join(first: Any, second: Any) -> Any:
         return first
     if all(isinstance(item, Symptom) for item in (*first, *second)):
         return (*first, *(message for message in second if message not in first))
-    if all(isinstance(item, str) for item in (*first, *second)):
-        return tuple(sorted({*first, *second}))
     devices = all(isinstance(item, Device) for item in (*first, *second))
     return join_devices(first, second) if devices else first or second
 

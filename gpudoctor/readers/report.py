@@ -145,7 +145,8 @@ def assemble(readings: Sequence[Reading]) -> Snapshot:
         contradictions += _contradictions(gathered, reading, reports)
         reports += _reports(gathered, reading)
         gathered = joined(gathered, reading.facts)
-    facts = {"symptoms": (), "contradictions": tuple(contradictions), **gathered}
+    words = sorted({word for reading in readings for word in reading.facts.get("words", ())})
+    facts = {"symptoms": (), "contradictions": tuple(contradictions), **gathered, "words": tuple(words) or None}
     missing = [ProbeReport(section=s, state="not-run", detail="not in the report") for s in SECTIONS if s not in facts]
     return with_symptoms(Snapshot(reports=(*reports, *missing), **facts))
 

@@ -1,4 +1,4 @@
-"""The words of a report that tell causes apart. Which these are is in gpudoctor/data/word_weights.json."""
+"""The words of a report that distinguish causes: those in gpudoctor/data/word_weights.json."""
 
 import re
 

@@ -109,4 +109,4 @@ def test_only_what_fills_a_section_is_asked(sections: tuple[str, ...], asked: li
 
 def test_every_section_has_a_report_but_what_comes_without_asking() -> None:
     snapshot = take_snapshot(Machine())
-    assert {*SECTIONS} - {report.section for report in snapshot.reports} == {"environment", "run", "symptoms"}
+    assert {*SECTIONS} - {report.section for report in snapshot.reports} == {"environment", "run", "symptoms", "words"}

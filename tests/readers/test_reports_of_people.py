@@ -15,7 +15,7 @@ TEXTS = json.loads(Path(__file__).with_name("reports_of_people.json").read_text(
 
 
 def first_findings(text: str) -> list[str]:
-    """Return the check that comes first, and the one whose cause it is by its words; the verdict if nothing is found."""
+    """Return the first check, and the one whose cause it is by words alone; the verdict if nothing is found."""
     report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
     found = [finding for finding in report.findings if finding.severity.name != "INFO" or finding.caused_by]
     shown = found[:2] if found and "resemblance.words" in found[0].facts else found[:1]

@@ -1,4 +1,4 @@
-"""The words of a report that tell causes apart."""
+"""The words of a report that distinguish causes."""
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.readers.report import read_texts
