@@ -78,7 +78,7 @@ def _undecided(facts: Facts, findings: Sequence[Finding], _: Sequence[Check]) ->
         return None
     known = facts.call(features)
     silent = facts.call(may_be_well, features=known) or facts.call(is_of_program, findings=findings)
-    guess = guess_of(facts.get("symptoms")) or (None if silent else facts.call(likely_of, features=known))
+    guess: Finding | None = guess_of(facts.get("symptoms")) or (None if silent else facts.call(likely_of, features=known))
     return guess if guess is not None and guess.check_id not in decided else None
 
 
