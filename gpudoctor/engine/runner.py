@@ -78,14 +78,18 @@ def _undecided(facts: Facts, findings: Sequence[Finding], _: Sequence[Check]) ->
         return None
     known = facts.call(features)
     silent = facts.call(may_be_well, features=known) or facts.call(is_of_program, findings=findings)
-    guess: Finding | None = guess_of(facts.get("symptoms")) or (None if silent else facts.call(likely_of, features=known))
+    guess: Finding | None = guess_of(facts.get("symptoms")) or (
+        None if silent else facts.call(likely_of, features=known)
+    )
     return guess if guess is not None and guess.check_id not in decided else None
 
 
 def _behind(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]) -> Finding | None:
     """Return what words suggest as the cause of the first problem, if no check found it."""
     problems = [finding for finding in findings if finding.severity]
-    likely = facts.call(likely_of, features=facts.call(features), least=LIKELY_BEHIND) if problems else None
+    likely: Finding | None = None
+    if problems:
+        likely = facts.call(likely_of, features=facts.call(features), least=LIKELY_BEHIND)
     if likely is None or likely.check_id in {finding.check_id for finding in problems}:
         return None
     explains = {check.id: check.explains for check in checks}
