@@ -21,7 +21,7 @@ def patch_copies(patching: Patching, back: Any) -> None:
     patching.replace(tensor, "cuda", _moving(patching, tensor.cuda, lambda *_: "cuda", None))
     patching.replace(tensor, "copy_", _copying(patching, tensor.copy_))
     for name in ("tensor", "as_tensor"):
-        patching.replace(torch, name, _making(patching, getattr(torch, name)))
+        patching.replace_function(torch, name, _making(patching, getattr(torch, name)))
 
 
 def _device(patching: Patching, args: Any, kwargs: Any) -> str:

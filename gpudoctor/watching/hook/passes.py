@@ -40,7 +40,7 @@ def _patch_backward(patching: Patching) -> None:
             recorder.is_inside = recorder.is_optimizing = False
             recorder.spent("backward", begun)
 
-    patching.replace(patching.torch.autograd, "backward", backward)
+    patching.replace_function(patching.torch.autograd, "backward", backward)
 
 
 def _patch_autocast(patching: Patching) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 from .places import Places
@@ -27,6 +28,8 @@ class Patching:
         self.places = Places(os.path.dirname(torch.__file__))
         compiler = getattr(torch, "compiler", None)
         self.is_compiling = getattr(compiler, "is_compiling", None) or (lambda: False)
+        self._plain = (torch.Tensor, torch.nn.Parameter)
+        self._unheard = getattr(torch._C, "DisableTorchFunctionSubclass", None) or torch._C.DisableTorchFunction
         self.pins = False
         """Whether the loader that was iterated last pins its batches."""
         self._is_on = True
@@ -34,10 +37,31 @@ class Patching:
         self._registered: list[tuple[Any, Any]] = []
         self._handles: list[Any] = []
 
+    def is_cuda(self, tensor: Any) -> bool:
+        """Return whether a tensor is on a GPU, and let no subclass hear of the question."""
+        if type(tensor) in self._plain:
+            return bool(tensor.is_cuda)
+        with self._unheard():
+            return bool(tensor.is_cuda)
+
     def replace(self, owner: Any, name: str, wrapper: Any) -> None:
         """Replace an attribute of a class or module. It stays so: a library may keep the wrapper as a key."""
         self._replaced.append((owner, name, vars(owner).get(name, _INHERITED), wrapper))
         setattr(owner, name, wrapper)
+
+    def replace_function(self, owner: Any, name: str, wrapper: Any) -> None:
+        """Replace a function of a module, also for TorchScript, which knows functions by their identity."""
+        original = getattr(owner, name)
+        self.replace(owner, name, wrapper)
+        with suppress(Exception):
+            from torch._jit_internal import boolean_dispatched
+            from torch.jit import _builtins
+
+            operator = _builtins._find_builtin(original)
+            if operator is not None:
+                _builtins._register_builtin(wrapper, operator)
+            if original in boolean_dispatched:
+                boolean_dispatched[wrapper] = boolean_dispatched[original]
 
     def register(self, register: Any, function: Any) -> None:
         """Register a function with a part of torch that calls it by itself."""

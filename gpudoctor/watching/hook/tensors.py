@@ -27,7 +27,7 @@ def patch_tensors(patching: Patching) -> None:
         patching.replace(tensor, name, _in_step(patching, getattr(tensor, name), name))
     for name in (*SIZED_BY_VALUES, "equal", "allclose"):
         original = getattr(patching.torch, name)
-        patching.replace(patching.torch, name, _in_step(patching, original, f"torch.{name}"))
+        patching.replace_function(patching.torch, name, _in_step(patching, original, f"torch.{name}"))
     for name in ("__getitem__", "__setitem__"):
         patching.replace(tensor, name, _masked(patching, getattr(tensor, name), name))
     name = "torch.cuda.synchronize"
@@ -47,7 +47,7 @@ def synchronising(patching: Patching, original: Any, name: str, *, always: bool 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if is_compiling() or recorder.is_optimizing or not recorder.is_here():
             return original(*args, **kwargs)
-        if not (always or recorder.stand_in or args[0].is_cuda):
+        if not (always or recorder.stand_in or patching.is_cuda(args[0])):
             return original(*args, **kwargs)
         caller = caller_outside(folder, wrappers)  # not what torch itself needs, such as GradScaler
         if caller is None:
@@ -71,11 +71,12 @@ def _in_step(patching: Patching, original: Any, name: str) -> Any:
 
 def _is_on_gpu(patching: Patching, tensor: Any) -> bool:
     """Return whether a tensor is on the GPU. Those of a stand-in do not say so: before a step has sent any, none is."""
-    return tensor.is_cuda or (patching.recorder.stand_in and patching.recorder.may_use_gpu())
+    return patching.is_cuda(tensor) or (patching.recorder.stand_in and patching.recorder.may_use_gpu())
 
 
 def _masked(patching: Patching, original: Any, name: str) -> Any:
-    timed, tensor = synchronising(patching, original, name, wrappers=2), patching.torch.Tensor
+    timed = synchronising(patching, original, name, wrappers=2)
+    recorder, tensor = patching.recorder, patching.torch.Tensor
     no_masks = (int, slice, type(None))
     masks = (patching.torch.bool, patching.torch.uint8)
 
@@ -84,11 +85,11 @@ def _masked(patching: Patching, original: Any, name: str) -> Any:
 
     @functools.wraps(original)
     def wrapper(self: Any, index: Any, *values: Any) -> Any:
-        if index.__class__ in no_masks:
+        if index.__class__ in no_masks or not recorder.is_here() or not _is_on_gpu(patching, self):
             return original(self, index, *values)
         has_mask = any(map(is_mask, index)) if index.__class__ is tuple else is_mask(index)
         is_fill = bool(values) and not (isinstance(values[0], tensor) and values[0].dim())
-        return (timed if has_mask and not is_fill and _is_on_gpu(patching, self) else original)(self, index, *values)
+        return (timed if has_mask and not is_fill else original)(self, index, *values)
 
     return wrapper
 
@@ -100,7 +101,7 @@ def _cloning(patching: Patching, original: Any) -> Any:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if is_compiling() or recorder.is_optimizing or not recorder.is_here():
             return original(*args, **kwargs)
-        if not (recorder.stand_in or args[0].is_cuda):
+        if not (recorder.stand_in or patching.is_cuda(args[0])):
             return original(*args, **kwargs)
         caller = caller_outside(folder, 1)
         if caller is None:
