@@ -95,7 +95,7 @@ def _gcc(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:
     )
     return summary, (
         Fix("install-gcc", newest=newest or USUAL_GCC_LIMIT),
-        Fix("newer-toolkit-for-compiler", gcc=version),
+        Fix("newer-toolkit-for-compiler", gcc=version or (str(newest + 1) if newest else "")),
     )
 
 

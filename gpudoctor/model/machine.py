@@ -67,6 +67,13 @@ class System:
     ] = None
 
     @property
+    def distribution_label(self) -> str:
+        """The distribution for a sentence: "Ubuntu 24.04.1 LTS", "Fedora 34"; empty if it is unknown."""
+        name = self.distribution or ""
+        name = name.upper() if name in ("rhel", "sles") else name.capitalize()
+        return self.distribution_name or f"{name} {self.distribution_version or ''}".strip()
+
+    @property
     def nvidia_gpus(self) -> tuple[PciGpu, ...] | None:
         """The NVIDIA GPUs on the PCI bus; None if the bus is unknown."""
         return None if self.pci_gpus is None else tuple(gpu for gpu in self.pci_gpus if gpu.vendor == "nvidia")

@@ -16,6 +16,7 @@ MOST_CHARACTERS = 400_000  # a longer text is reduced to its beginning, its end,
 LARGEST_BYTES = 8 * 2**20  # of one text: a long kernel log has 1 MiB
 _WITHOUT_NUMBERS = dict.fromkeys(map(ord, "0123456789"))
 _NOT_TEXT = 0.01  # a file with a larger share of NUL and other control characters is not text
+_WITHOUT = re.compile(r"(?i)(?<![\w/.-])w/o(?= )")
 
 
 class Text(NamedTuple):
@@ -26,7 +27,7 @@ class Text(NamedTuple):
         `MOST_LINES` is reduced to its beginning and its end, with runs of empty lines joined; one with more than
         `MOST_CHARACTERS` also keeps the lines between them that differ from others by more than numbers.
     lines: without decoration, prompts, colours and control characters, indentation kept.
-    flat: the lines as one, white space folded: messages are wrapped anywhere.
+    flat: the lines as one, white space folded, because messages are wrapped anywhere; "w/o" is written in full.
     lowered: the same in lower case.
     """
 
@@ -92,7 +93,7 @@ def clean_text(raw: str, name: str) -> Text:
     """Return `raw` cleaned, without names of people and hosts and without secrets."""
     raw = mask_pasted(_bounded(raw))
     lines = readable_lines(raw)
-    flat = " ".join(" ".join(lines).split())
+    flat = _WITHOUT.sub("without", " ".join(" ".join(lines).split()))
     return Text(name=name, raw=raw, lines=lines, flat=flat, lowered=flat.lower())
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from gpudoctor.data.distributions import distribution_of
-from gpudoctor.model import Driver, Fix, Gpu, Place, Remedy, System
+from gpudoctor.model import Driver, Fix, Gpu, Place, Remedy, Symptom, System
 from gpudoctor.remedies.fixes import fix
 
 
@@ -15,6 +15,15 @@ def install_missing_driver(*, system: System) -> tuple[Fix, ...]:
         return (Fix("install-driver"),)
     inside = "If that was inside a container, start it again with --gpus all"
     return (Fix("install-driver"), Fix("start-container-with-gpu", summary=inside), Fix("look-for-nvidia-gpu"))
+
+
+@fix
+def leave_cuda_build(*, symptoms: tuple[Symptom, ...] | None) -> Fix:
+    """Return what a program without a GPU needs: a CUDA build also runs there, unless an import fails for libcuda."""
+    for symptom in symptoms or ():
+        if symptom.kind == "libcuda-not-found" and "cannot open shared object file" in symptom.text:
+            return Fix("install-cpu-build-of-package", library=symptom.text.partition(":")[0])
+    return Fix("keep-cuda-build")
 
 
 @fix
@@ -31,8 +40,8 @@ def reset_gpu(*, system: System, place: Place, nvml_index: int | None = None, lo
         first = (Fix("reset-one-gpu", nvml_index=nvml_index),)
     elif not resettable and not lost and not place.is_windows:
         first = (Fix("look-at-memory-errors"),)
-    again = "and if the error returns, ask the vendor for a replacement"
-    restart = Fix("reboot", summary=f"Restart the machine, with the power off in between if possible, {again}")
+    again = "" if lost else ", and if the error returns, ask the vendor for a replacement"
+    restart = Fix("reboot", summary=f"Restart the machine, with the power off in between if possible{again}")
     return (*first, restart, *((Fix("reseat-gpu"),) if lost else ()))
 
 

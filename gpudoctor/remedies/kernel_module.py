@@ -53,15 +53,18 @@ def keep_nouveau_out(*, system: System) -> Remedy:
 
 @fix
 def build_kernel_module(*, system: System, driver: Driver) -> Remedy:
-    """Return how to build the module for the running kernel with DKMS, if DKMS has its source."""
+    """Return how to build the module for the running kernel, with DKMS or what the distribution has instead."""
+    row = _row(system)
+    build = "dkms autoinstall" if driver.dkms else row.get("module_build", "dkms autoinstall")
+    builder = {"dkms": "DKMS"}.get(build.split()[0], build.split()[0])
     kernel = f" {system.kernel}" if system.kernel else ""
     summary = f"Build the NVIDIA kernel module for the running kernel{kernel}"
     if driver.dkms is False and driver.module_built_for_kernel is False:
         summary += ": install the driver's package again, which builds or contains it"
         return Remedy(summary=summary, needs=("root", "reboot"), reference=GUIDE)
     if not driver.dkms:
-        summary += "; if DKMS does not have its source, reinstall the driver's package instead"
-    names = (_row(system).get("headers"), "dkms autoinstall", "modprobe nvidia")
+        summary += f"; if {builder} does not have its source, reinstall the driver's package instead"
+    names = (row.get("headers"), build, "modprobe nvidia")
     commands = (*(with_sudo(name, system) for name in names if name), VERIFY)
     return Remedy(summary=summary, commands=commands, needs=("root",), reference=GUIDE)
 
@@ -78,7 +81,7 @@ def enrol_module_key(*, system: System, driver: Driver) -> Remedy:
         "restart, and enrol the key in the blue screen that asks for it. Or turn Secure Boot off in the firmware"
     )
     commands = ("mokutil --sb-state", with_sudo(f"mokutil --import {key}", system), with_sudo("reboot", system), VERIFY)
-    reference = "https://wiki.debian.org/SecureBoot"
+    reference = row.get("secure_boot", "https://wiki.debian.org/SecureBoot")
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)
 
 

@@ -44,10 +44,12 @@ def _no_code(capabilities: list[ComputeCapability]) -> str:
     names = ", ".join(map(str, capabilities))
     text = f"No PyTorch wheel since {torch_releases()[0].release} has machine code for compute capability {names}: "
     last = last_toolkit(min(capabilities))
-    if min(capabilities) < OLDEST_COMPILED:
-        return text + 'use a newer GPU, or compute on the CPU (device="cpu")'
     if last is not None:
-        return text + f"use another GPU, or build PyTorch from source with CUDA {last} at most"
+        unsupported = ", which PyTorch does not support for this GPU" if min(capabilities) < OLDEST_COMPILED else ""
+        return (
+            f'{text}use a newer GPU, compute on the CPU (device="cpu"), or try to build PyTorch from source with '
+            f"CUDA {last} at most{unsupported}"
+        )
     return text + "use another GPU, or a newer release or nightly build that supports it"
 
 

@@ -79,8 +79,7 @@ def machine_parts(snapshot: Snapshot) -> list[str]:
 
 
 def _system(system: System) -> list[str]:
-    name = f"{system.distribution or ''} {system.distribution_version or ''}".strip()
-    parts = [clean(system.distribution_name or name or _NAMES.get(system.os or "", "system unknown"), _LONGEST)]
+    parts = [clean(system.distribution_label or _NAMES.get(system.os or "", "system unknown"), _LONGEST)]
     if system.wsl:
         parts.append(f"WSL {system.wsl}")
     if system.container:

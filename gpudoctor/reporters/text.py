@@ -58,6 +58,9 @@ def _readable(fact: str, value: Any) -> str:
     if isinstance(value, list):
         return clean(", ".join(_readable(fact, item) for item in value)) or "none"
     if isinstance(value, dict):
+        if {"number", "pci_address", "text"} == value.keys():  # an Xid error
+            place = f" at {value['pci_address']}" if value["pci_address"] else ""
+            return clean(f"{value['number']}{place}: {value['text']}".removesuffix(": "))
         named = [_readable("", value["name"])] if value.get("name") else []
         others = [f"{_words(k)} {_readable(k, v)}" for k, v in value.items() if k != "name" and v not in ("", None)]
         listed = ", ".join(others)

@@ -29,8 +29,7 @@ def understood(
 
 
 def _system(system: System, place: Place) -> Iterator[str]:
-    named = f"{(system.distribution or '').capitalize()} {system.distribution_version or ''}".strip()
-    distribution = system.distribution_name or named
+    distribution = system.distribution_label
     if place.in_wsl:
         yield f"WSL{f' ({distribution})' if distribution else ''}"
     elif distribution or system.os in SYSTEMS:

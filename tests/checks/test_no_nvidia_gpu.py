@@ -88,7 +88,7 @@ def test_pytorch_looked_for_a_driver() -> None:
     result = run_check("no-nvidia-gpu", system=System(pci_gpus=(INTEL,)), torch_runtime=runtime)
     assert result.findings[0].severity is Severity.WARNING
     assert "Run on a machine with an NVIDIA GPU" in result.findings[0].remedies[0].summary
-    assert "Keep it if the program runs on the CPU" in result.findings[0].remedies[1].summary
+    assert "If the program may run on the CPU, keep the CUDA build" in result.findings[0].remedies[1].summary
 
 
 @pytest.mark.parametrize(

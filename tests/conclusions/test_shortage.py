@@ -56,9 +56,15 @@ def gib(*sizes: float | None) -> list[int | None]:
         ),
         pytest.param(
             {"tried": "4 GiB", "total": "16 GiB", "free": "1 GiB", "allocated": "11.5 GiB", "pool": "13.5 GiB"},
-            "fragmented",
+            "too-large",
             (4, 16, 1, 13.5, 2, None),
-            id="a tenth of the device is reserved; a context is no other process",
+            id="free and reserved memory together are not enough; a context is no other process",
+        ),
+        pytest.param(
+            {"tried": "3 GiB", "total": "16 GiB", "free": "1 GiB", "allocated": "11.5 GiB", "pool": "13.5 GiB"},
+            "fragmented",
+            (3, 16, 1, 13.5, 2, None),
+            id="free and reserved memory together are just enough",
         ),
         pytest.param(
             {"tried": "1 GiB", "total": "32 GiB", "free": "0 GiB", "allocated": "30 GiB", "reserved": "1 GiB"},
@@ -91,7 +97,7 @@ def gib(*sizes: float | None) -> list[int | None]:
             id="a tenth of the device is another's",
         ),
         pytest.param(
-            {"asked": "1 GiB", "left": "1 GiB"}, "fragmented", (1, None, 1, None, None, None), id="as much is free"
+            {"asked": "1 GiB", "left": "1 GiB"}, "refused", (1, None, 1, None, None, None), id="as much is free"
         ),
         pytest.param({"size": "2 GiB", "used": "1 GiB"}, "too-large", (2, None, None, 1, None, None), id="other names"),
         pytest.param(

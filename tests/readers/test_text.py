@@ -102,3 +102,16 @@ def test_no_more_of_a_log_of_which_all_is_new_is_read() -> None:
 def test_a_text_with_as_many_characters_as_are_read_stays_whole(more: int) -> None:
     text = "\n".join(["g" * 1000] * (MOST_CHARACTERS // 1000)) + "g" * more
     assert (clean_text(text, "r").raw == text) is (not more)
+
+
+@pytest.mark.parametrize(
+    ("text", "flat"),
+    [
+        ("a VM w/o any GPU", "a VM without any GPU"),
+        ("it works W/O docker", "it works without docker"),
+        ("/srv/w/o here", "/srv/w/o here"),
+        ("new/old w/ GPU", "new/old w/ GPU"),
+    ],
+)
+def test_without_is_written_in_full(text: str, flat: str) -> None:
+    assert clean_text(text, "x").flat == flat

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Device, Driver, DriverVersion, Fix, Place, System
+from gpudoctor.model import Device, Driver, DriverVersion, Fix, Place, Symptom, System
 from tests.remedies.made import made, made_one
 
 START = ("sudo systemctl enable --now nvidia-fabricmanager", "nvidia-smi -q | grep -A 2 Fabric")
@@ -133,3 +133,21 @@ def test_a_container_cannot_start_it() -> None:
 def test_the_fabric_of_a_rack_is_managed_on_its_switches(name: str, rack: bool) -> None:
     remedy = made_one(Fix("start-fabric-manager"), driver=MISSING, devices=(Device(nvml_index=0, name=name),))
     assert ("switch trays" in remedy.summary, "sudo reboot" in remedy.commands) == (rack, rack)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("libcuda.so.1: cannot open shared object file", "the CPU build of the package that loads libcuda.so.1"),
+        ("Could not find cuda drivers on your machine", "keep the CUDA build"),
+    ],
+)
+def test_a_cuda_build_that_cannot_be_imported_without_a_driver_is_not_kept(text: str, words: str) -> None:
+    said = Symptom(kind="libcuda-not-found", text=text)
+    assert words in made_one(Fix("leave-cuda-build"), symptoms=(said,)).summary
+
+
+def test_the_vendor_comes_after_the_card_was_reseated() -> None:
+    restart, reseat = made(Fix("reset-gpu", lost=True), system=LINUX)
+    assert "vendor" not in restart.summary
+    assert reseat.summary.endswith("ask the vendor for a replacement")

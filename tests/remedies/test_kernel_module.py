@@ -225,7 +225,7 @@ def test_legacy_driver(system: System | None, branch: str, commands: tuple[str, 
 def test_commands_of_the_distribution(system: System | None, headers: str, initramfs: str, key: str) -> None:
     assert made_one(Fix("build-kernel-module"), system=system).commands == (
         headers,
-        "sudo dkms autoinstall",
+        "sudo akmods --force" if system is FEDORA else "sudo dkms autoinstall",
         "sudo modprobe nvidia",
         "nvidia-smi",
     )
@@ -268,3 +268,16 @@ def test_commands_of_the_distribution(system: System | None, headers: str, initr
 )
 def test_module_and_libraries_of_one_version(place: Place, system: System, commands: list[tuple[str, ...]]) -> None:
     assert [one.commands for one in made(Fix("load-module-of-libraries"), place=place, system=system)] == commands
+
+
+def test_fedora_builds_with_akmods_unless_dkms_has_the_module() -> None:
+    assert "if akmods does not have its source" in made_one(Fix("build-kernel-module"), system=FEDORA).summary
+    with_dkms = made_one(Fix("build-kernel-module"), system=FEDORA, driver=Driver(dkms=True))
+    assert "sudo dkms autoinstall" in with_dkms.commands
+
+
+def test_the_page_on_secure_boot_is_that_of_the_distribution() -> None:
+    assert "rpmfusion.org" in (made_one(Fix("enrol-module-key"), system=FEDORA).reference or "")
+    assert "wiki.debian.org" in (
+        made_one(Fix("enrol-module-key"), system=System(distribution="debian")).reference or ""
+    )

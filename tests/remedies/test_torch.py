@@ -262,8 +262,9 @@ class TestNoBuild:
         [
             pytest.param(
                 advise(capabilities=("3.0",), driver="470.256.02"),
-                "no pytorch wheel since 1.2 has machine code for compute capability 3.0: use a newer gpu, or compute "
-                'on the cpu (device="cpu")',
+                "no pytorch wheel since 1.2 has machine code for compute capability 3.0: use a newer gpu, compute on "
+                'the cpu (device="cpu"), or try to build pytorch from source with cuda 10.2 at most, which pytorch '
+                "does not support for this gpu",
                 id="a card too old for every wheel",
             ),
             pytest.param(

@@ -42,7 +42,7 @@ PYTHON = Python(version=PackageVersion("3.12.3"), environment="venv", installer=
                 cupy_runtime=CupyRuntime(version=PackageVersion("13.6.0")),
             ),
             [
-                "debian 12",
+                "Debian 12",
                 "WSL 2",
                 "docker container",
                 "Python 3.12.3 (conda)",
@@ -141,3 +141,16 @@ def test_devices_beyond_the_sixteenth_are_counted() -> None:
 
     assert (len(listed(16)), len(listed(18))) == (18, 19)
     assert listed(18)[-1] == "and 2 more devices"
+
+
+@pytest.mark.parametrize(
+    ("system", "label"),
+    [
+        (System(distribution="rhel", distribution_version="9.4"), "RHEL 9.4"),
+        (System(distribution="fedora", distribution_version="34"), "Fedora 34"),
+        (System(distribution="ubuntu", distribution_name="Ubuntu 24.04.1 LTS"), "Ubuntu 24.04.1 LTS"),
+        (System(), ""),
+    ],
+)
+def test_the_name_of_a_distribution(system: System, label: str) -> None:
+    assert system.distribution_label == label

@@ -93,3 +93,14 @@ def test_parts_are_not_broken() -> None:
 def test_the_first_word_is_painted() -> None:
     assert wrap_painted("error", "  one two three", "error", True, 12) == ["\x1b[31merror\x1b[0m  one", "  two three"]
     assert wrap_painted("error", "  one", "error", False, 12) == ["error  one"]
+
+
+@pytest.mark.parametrize(
+    ("xid", "words"),
+    [
+        ({"number": 79, "pci_address": "0000:02:00.0", "text": "it fell"}, "79 at 0000:02:00.0: it fell"),
+        ({"number": 79, "pci_address": "", "text": ""}, "79"),
+    ],
+)
+def test_an_xid_error_in_words(xid: dict[str, object], words: str) -> None:
+    assert readable("driver.xids", [xid]) == [words]
