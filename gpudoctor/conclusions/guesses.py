@@ -13,10 +13,10 @@ from gpudoctor.symptoms.tables import row_of
 LIKELY = 0.5
 """How probable a cause must be by the words of a report, if no check found anything."""
 
-LIKELY_BEHIND = 0.7
+LIKELY_BEHIND = 0.6
 """How probable it must be to be named as the cause of what a check found."""
 
-MOST_WELL, HARDLY_WELL = 0.02, 0.005
+MOST_WELL, HARDLY_WELL = 0.03, 0.005
 """How probable it may be at most that nothing is wrong, in a report that complains, and in one that does not."""
 
 LEAST_WORDS = 15
