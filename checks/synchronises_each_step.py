@@ -25,6 +25,19 @@ _NAMES |= {
     "__contains__": "in",
 }
 
+SIZED_BY_VALUES = {
+    *("__getitem__", "__setitem__", "nonzero", "torch.nonzero", "argwhere", "torch.argwhere"),
+    *(
+        "masked_select",
+        "torch.masked_select",
+        "unique",
+        "torch.unique",
+        "unique_consecutive",
+        "torch.unique_consecutive",
+    ),
+}
+"""Calls whose results have as many elements as the values on the GPU say."""
+
 SETTINGS = {
     "transformers": "TrainingArguments(logging_steps=100)",
     "accelerate": 'if step % 100 == 0: accelerator.log({"loss": loss})',
@@ -63,7 +76,7 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
     severity = Severity.WARNING if share >= LEAST_SHARE or steps.is_stand_in else Severity.INFO
     saved = min(share, steps.active_share - share)  # the GPU computes while the program waits
     details = measured(share, steps.synchronising_place, saved=max(saved, 0.0))
-    fix = Fix("read-results-seldom")
+    fix = Fix("keep-sizes-fixed" if name in SIZED_BY_VALUES else "read-results-seldom")
     if package in SETTINGS:
         fix = Fix("log-seldom", package=package, setting=SETTINGS[package])
     yield Finding.of(severity, "synchronisation", summary, facts, fix, details=details)

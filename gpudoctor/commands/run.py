@@ -115,7 +115,7 @@ def run(
 
         def watched(watch: Watch, status: int | None) -> WatchedRun:
             seen = inside.read() if inside else []
-            facts = run_of(watch, seen, inside="--no-hook" if no_hook else "")
+            facts = run_of(watch, seen, inside="--no-hook" if no_hook else "", exit_status=status)
             findings, crashed = findings_of(facts)
             return WatchedRun(
                 command=mask_arguments(command),

@@ -138,6 +138,7 @@ class Run:
     steps: Steps | None = None
     memory: TorchMemory | None = None
     inside: Annotated[str, Fact("why the steps are unknown; empty if they are known")] = ""
+    exit_status: Annotated[int | None, Fact("None while it runs; 128 + N if signal N ended it")] = None
     imports_torch: Annotated[bool | None, Fact("it imported PyTorch; None if nobody looked inside")] = None
     cpu_cores: Annotated[float | None, Fact("CPU use, median; 1.0 is one core")] = None
     idle_cpu_cores: Annotated[float | None, Fact("CPU use while the GPU was idle, median")] = None

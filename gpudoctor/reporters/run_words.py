@@ -47,6 +47,8 @@ def verdict(run: WatchedRun) -> tuple[str, str]:
     if all(gpu.utilization_percent is None for gpu in run.run.gpus):
         mig = " (MIG)" if any(gpu.is_mig for gpu in run.run.gpus) else ""
         return "info", f"the GPU was not watched: NVML does not report its utilisation{mig}"
+    if run.run.gpus and all(gpu.is_used is False for gpu in run.run.gpus):
+        return "info", "the program did not use the GPU"
     if run.run.gpus and not any(gpu.is_used for gpu in run.run.gpus):
         return "info", "the driver does not list the program, so whether it used the GPU is unknown"
     return "healthy", "nothing measured limited the GPU"

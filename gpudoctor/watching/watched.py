@@ -33,7 +33,9 @@ class WatchedRun:
     crashed: tuple[str, ...] = ()
 
 
-def run_of(watch: Watch, seen: Sequence[dict[str, Any]] = (), *, inside: str = "") -> Run:
+def run_of(
+    watch: Watch, seen: Sequence[dict[str, Any]] = (), *, inside: str = "", exit_status: int | None = None
+) -> Run:
     """Return the facts on a run. seen: what its processes left; inside: why nobody looked, if that is so."""
     trainer = next((each for each in seen if each["steps"]), None)
     cpu = [sample.cpu_cores for sample in watch.samples if sample.cpu_cores is not None]
@@ -47,6 +49,7 @@ def run_of(watch: Watch, seen: Sequence[dict[str, Any]] = (), *, inside: str = "
         gpus=gpus_of(watch),
         steps=steps,
         memory=None if trainer is None else memory_of(trainer),
+        exit_status=exit_status,
         imports_torch=any("torch" in each for each in seen) if seen else None,
         inside="" if steps else inside or why_missing(list(seen)),
         cpu_cores=median(cpu) if cpu else None,

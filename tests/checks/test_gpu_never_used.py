@@ -10,6 +10,7 @@ from gpudoctor.model import Outcome, Run, Severity
 from tests.runs import RUN, finding, outcome, outside, steps
 
 CHECK = "gpu-never-used"
+NEVER = outside(is_used=False, utilization_percent=0.0)
 
 
 @pytest.mark.parametrize(
@@ -17,9 +18,17 @@ CHECK = "gpu-never-used"
     [
         pytest.param(steps(parameter_devices=("cpu",), sent_to_gpu=False), Outcome.FOUND, id="trains on the CPU"),
         pytest.param(steps(parameter_devices=("cpu",)), Outcome.PASSED, id="data went to the GPU"),
-        pytest.param(outside(is_used=False, utilization_percent=0.0), Outcome.FOUND, id="from outside"),
+        pytest.param(NEVER, Outcome.FOUND, id="from outside"),
         pytest.param(replace(outside(is_used=False), samples=4), Outcome.SKIPPED, id="four samples"),
         pytest.param(outside(is_used=None), Outcome.SKIPPED, id="in a container"),
+        pytest.param(replace(NEVER, exit_status=0), Outcome.FOUND, id="has ended"),
+        pytest.param(replace(NEVER, exit_status=1), Outcome.SKIPPED, id="failed before its first step"),
+        pytest.param(replace(NEVER, exit_status=137), Outcome.FOUND, id="killed"),
+        pytest.param(
+            replace(steps(parameter_devices=("cpu",), sent_to_gpu=False), exit_status=1),
+            Outcome.FOUND,
+            id="failed later",
+        ),
         pytest.param(replace(RUN, gpus=()), Outcome.SKIPPED, id="no GPU"),
         pytest.param(steps(parameter_devices=()), Outcome.PASSED, id="inference that sends data"),
     ],

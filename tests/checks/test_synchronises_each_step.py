@@ -77,3 +77,9 @@ def test_a_package_has_a_setting(package: str, fix: str, setting: str) -> None:
     found = finding(CHECK, run)
     assert ([each.name for each in found.fixes], setting in found.remedies[0].summary) == ([fix], True)
     assert (f"in {package}" in found.summary) is bool(package)
+
+
+@pytest.mark.parametrize("call", ["nonzero", "torch.unique", "__getitem__"])
+def test_a_size_that_only_the_gpu_knows(call: str) -> None:
+    found = finding(CHECK, steps(synchronisations=1.0, synchronising_call=call))
+    assert [each.name for each in found.fixes] == ["keep-sizes-fixed"]

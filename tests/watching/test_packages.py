@@ -48,3 +48,31 @@ def test_a_package_that_trains(reads: bool, driver_stand_in: Install, tmp_path: 
     found = [each for each in report["findings"] if each["check"] == "synchronises-each-step"]
     assert [each["place"] for each in found] == (["train.py:6"] if reads else [])
     assert all("in transformers" in each["summary"] for each in found)
+
+
+CLOSURE = """
+import torch
+model = torch.nn.Linear(8, 8).to("cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def passes():
+    optimizer.zero_grad()
+    loss = model(torch.ones(8, 8).to("cuda")).square().mean()
+    loss.item()
+    loss.backward()
+    return loss
+for step in range(40):
+    optimizer.step(passes)
+"""
+
+
+@pytest.mark.environments
+def test_an_optimizer_that_calls_the_passes(driver_stand_in: Install, tmp_path: Path) -> None:
+    """As Lightning has it: what the program does in them is not the optimizer's."""
+    (tmp_path / "train.py").write_text(CLOSURE)
+    done, report = watched(tmp_path, pretend(tmp_path / "machine", Machine(), driver_stand_in), "train.py")
+    assert done.returncode == 0, done.stderr
+    steps = report["steps"]
+    assert (steps["synchronisations"], steps["synchronising_place"]) == (1.0, "train.py:8")
+    parts = [steps[f"{part}_share"] for part in ("forward", "backward", "optimizer")]
+    assert all(part > 0.01 for part in parts)
+    assert sum(parts) <= 1.0

@@ -38,7 +38,9 @@ def _patch_backward(patching: Patching) -> None:
             return original(*args, **kwargs)
         finally:
             recorder.is_inside = recorder.is_optimizing = False
-            recorder.spent("backward", begun)
+            now = recorder.spent("backward", begun)
+            if recorder.in_closure:  # what the optimizer itself does begins now
+                recorder.is_optimizing, recorder.optimizing_since = True, now
 
     patching.replace_function(patching.torch.autograd, "backward", backward)
 
@@ -62,17 +64,16 @@ def _watch_optimizers(patching: Patching, facts: TorchFacts) -> None:
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
     recorder = patching.recorder
-    begun = 0
 
-    def before(_optimizer: Any, *_: Any) -> None:
-        nonlocal begun
+    def before(_optimizer: Any, args: Any = (), kwargs: Any = None) -> None:
         if recorder.is_here():
-            recorder.is_optimizing, begun = True, time.perf_counter_ns()
+            recorder.in_closure = (kwargs or {}).get("closure", args[1] if len(args) > 1 else None) is not None
+            recorder.is_optimizing, recorder.optimizing_since = not recorder.in_closure, time.perf_counter_ns()
 
     def after(optimizer: Any, *_: Any) -> None:
         if recorder.is_here() and recorder.is_optimizing:
-            recorder.spent("optimizer", begun)
-        recorder.is_optimizing = False
+            recorder.spent("optimizer", recorder.optimizing_since)
+        recorder.is_optimizing = recorder.in_closure = False
         recorder.step_from("optimizer", id(optimizer))
         if recorder.steps == 1:
             recorder.is_inside = True

@@ -33,6 +33,7 @@ class Recorder:
     """Times of steps and their parts, which never overlap.
 
     is_inside: whether a patched function is running: what it calls itself is part of it.
+    in_closure: whether an optimizer calls the program's passes, as that of Lightning does.
     stand_in: whether tensors that were sent to the GPU say that they are elsewhere, as under a stand-in for a GPU.
     """
 
@@ -52,7 +53,8 @@ class Recorder:
 
     def _reset(self) -> None:
         self.pid = os.getpid()
-        self.is_inside = self.is_optimizing = False
+        self.is_inside = self.is_optimizing = self.in_closure = False
+        self.optimizing_since = 0
         self.thread = 0
         self.boundary: object = None
         self.kind = ""
