@@ -83,13 +83,13 @@ def old_torch_cuda(release: str) -> CudaVersion | None:
     return next((CudaVersion.parse(row["cuda"]) for row in rows if row["release"] == release), None)
 
 
-def first_driver(capability: ComputeCapability) -> DriverVersion | None:
+def first_driver(capability: ComputeCapability, os: str | None = "linux") -> DriverVersion | None:
     """Return the oldest driver that can know devices of this compute capability; None if that is not verified.
 
     It is the driver of the first CUDA toolkit that compiles for them, of whose branch the first ones were too.
     """
     toolkit = first_toolkit(capability)
-    return driver_for(toolkit) if toolkit is not None else None
+    return driver_for(toolkit, os) if toolkit is not None else None
 
 
 def packaged_driver(distribution: str | None, version: str | None) -> DriverVersion | None:

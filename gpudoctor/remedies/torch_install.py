@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpudoctor.data.capabilities import is_tegra
-from gpudoctor.data.drivers import minimum_driver
-from gpudoctor.data.torch_builds import INDEX, torch_companions, torch_releases
+from gpudoctor.data.drivers import first_driver, minimum_driver
+from gpudoctor.data.torch_builds import INDEX, TorchBuild, torch_companions, torch_releases
 from gpudoctor.model import Device, Driver, Fix, Origin, Package, Place, Python, Pytorch, Remedy, Symptom, System, Torch
 from gpudoctor.model.gpu_conclusions import KnownGpu
-from gpudoctor.model.versions import ComputeCapability, CudaVersion, PackageVersion
+from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion, PackageVersion
 from gpudoctor.remedies.commands import Environment, environment_of, index_name
 from gpudoctor.remedies.fixes import Machine as Diagnosed
 from gpudoctor.remedies.fixes import fix, remedy_of_row
@@ -213,11 +213,13 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
         known = any(release.release == torch.version.minor_release for release in torch_releases())
         text += f"; {torch.version} " + ("has no build that fits" if known else "is not in gpudoctor's table")
     if machine.driver_is_unknown():
-        text += f". It needs driver {minimum_driver(build.cuda)} or newer: nvidia-smi shows yours"
+        text += f". It needs driver {_oldest_driver(build, machine)} or newer: nvidia-smi shows yours"
         older = choose_for_older_driver(choice, machine)
         if older is not None:
             pinned = f"torch=={older.version}+{older.variant}"
-            text += f". With driver {minimum_driver(older.cuda)} or newer, {pinned} works (index whl/{older.variant})"
+            text += (
+                f". With driver {_oldest_driver(older, machine)} or newer, {pinned} works (index whl/{older.variant})"
+            )
     if not machine.capabilities:
         text += f". Check the GPU's compute capability: the build supports {', '.join(build.architectures)}"
     newest = max(_numbers(version.rstrip("t")) for version in build.pythons["linux_x86_64"])
@@ -229,6 +231,13 @@ def _summary(choice: Choice, machine: Machine, environment: Environment, torch: 
     if environment.setup:
         text += ". The distribution forbids pip in its own Python, so this creates a virtual environment"
     return text
+
+
+def _oldest_driver(build: TorchBuild, machine: Machine) -> DriverVersion | None:
+    """Return the oldest driver that runs the build and knows the machine's devices; None if it is not in the tables."""
+    os = "windows" if machine.windows else "linux"
+    needed = (minimum_driver(build.cuda, os), *(first_driver(capability, os) for capability in machine.capabilities))
+    return max(filter(None, needed), default=None)
 
 
 def _fits(machine: Machine) -> str:

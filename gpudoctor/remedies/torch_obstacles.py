@@ -73,8 +73,9 @@ def _help(name: str, choice: Choice, machine: Machine) -> str:
     build = f"PyTorch {choice.version} built with CUDA {choice.build.cuda}"
     if name == "driver":
         lasts = [branch for branch in map(last_driver_branch, machine.capabilities) if branch is not None]
+        needed = minimum_driver(choice.build.cuda, "windows" if machine.windows else "linux")
         limit = f" (at most {min(lasts)})" if lasts else ""
-        return f"{build} would work with driver {minimum_driver(choice.build.cuda)} or newer{limit}"
+        return f"{build} would work with driver {needed} or newer{limit}"
     if name == "python":
         versions = choice.build.pythons[machine.platform or "linux_x86_64"]
         newest = next(version for version in reversed(versions) if not version.endswith("t"))

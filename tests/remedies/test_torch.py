@@ -345,6 +345,17 @@ class TestOldBuilds:
         assert "It needs Python" not in advise(capabilities=("8.6",), driver="535.129.03", python=unknown).summary
 
 
+class TestOldestDriver:
+    def test_it_is_one_that_knows_the_gpu(self) -> None:
+        assert "With driver 570.26 or newer, torch==2.11.0+cu128" in advise(driver=None, capabilities=("12.0",)).summary
+        assert "It needs driver 525.60.13 or newer" in advise(driver=None, capabilities=("8.6",)).summary
+
+    def test_windows_has_its_own_numbers(self) -> None:
+        python = Python(version=PackageVersion("3.10.4"))
+        old = advise(torch="2.0.0+cpu", driver=None, capabilities=("7.5",), python=python, system=WINDOWS).summary
+        assert "It needs driver 452.39 or newer" in old
+
+
 class TestPlatforms:
     def test_an_old_glibc_takes_the_last_release_with_older_wheels(self) -> None:
         old = System(os="linux", machine="x86_64", glibc="2.17")

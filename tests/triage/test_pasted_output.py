@@ -133,3 +133,11 @@ def test_a_broken_gpu_is_possible_only_if_something_speaks_for_it(said: str) -> 
 def test_words_for_a_broken_gpu(text: str) -> None:
     snapshot = read_texts([("report.txt", text.encode())])
     assert "topic-crash" in {symptom.kind for symptom in snapshot.symptoms or ()}
+
+
+def test_the_usage_of_task_manager_is_checked_with_nvidia_smi() -> None:
+    found = triage("training works, but Task Manager shows a GPU usage of 12 % on my RTX 4070")
+    assert "utilization.gpu" in found.next_steps[0].command
+    assert "choose Cuda" in found.next_steps[0].why
+    others = triage("training works, but it is slow on my RTX 4070").next_steps
+    assert not [step for step in others if "utilization.gpu" in step.command]
