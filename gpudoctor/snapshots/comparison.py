@@ -11,7 +11,7 @@ SCHEMA = "gpudoctor/diff/1"
 
 # Readings of the moment: they differ between any two looks at one machine and are no change.
 MOMENTARY = {
-    *("taken_at", "reports", "processes", "memory_used_bytes"),
+    *("taken_at", "reports", "words", "processes", "memory_used_bytes"),
     *("power_draw_watts", "clock_sm_mhz", "throttle_reasons", "performance_state"),
     *("utilization_percent", "temperature_celsius", "pcie_generation", "relative_error"),
 }

@@ -86,6 +86,11 @@ def test_a_list_that_only_one_has_read_is_distinguished() -> None:
         assert change in comparison.one_sided
 
 
+def test_the_words_of_two_reports_are_no_difference() -> None:
+    first, second = (report(Snapshot(driver=OLD, words=words)) for words in (("docker", "gpu"), ("conda",)))
+    assert not compare(first, second).differs
+
+
 def test_readings_of_the_moment_are_no_difference() -> None:
     cool, hot = (
         Snapshot(taken_at=str(t), devices=(Device(nvml_index=0, temperature_celsius=t, memory_used_bytes=t),))
