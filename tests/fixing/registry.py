@@ -18,6 +18,12 @@ import pytest
 from tests.fixing.beds import ROOT
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+_LEAF = """\
+basicConstraints=CA:FALSE
+keyUsage=digitalSignature
+subjectKeyIdentifier=hash
+authorityKeyIdentifier=keyid
+"""
 DEFAULT = "https://index.example/simple/"
 """The index of everything. PyTorch's indexes have, under their own addresses, the builds of their variant."""
 
@@ -26,7 +32,9 @@ DEFAULT = "https://index.example/simple/"
 def registry(index: Path, folder: Path) -> Iterator[Mapping[str, str]]:
     """Serve the wheels of a folder, and give the variables by which pip, uv and poetry find the server."""
     folder.mkdir()
-    _openssl(folder, "req", "-x509", *_KEY, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=tests", "-days", "2")
+    uses = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")  # Python 3.13 and newer insist on them
+    made = ("-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=tests", "-days", "2")
+    _openssl(folder, "req", "-x509", *_KEY, *uses, *made)
     command = [sys.executable, "-m", "tests.fixing.registry", str(index), str(folder)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
@@ -66,7 +74,7 @@ def _certificate(folder: Path, host: str) -> tuple[Path, Path]:
         if certificate.exists():
             return key, certificate
         _openssl(folder, "req", *_KEY, "-keyout", key.name, "-out", f"{host}.csr", "-subj", f"/CN={host}")
-        (folder / f"{host}.ext").write_text(f"subjectAltName=DNS:{host}\nbasicConstraints=CA:FALSE\n")
+        (folder / f"{host}.ext").write_text(f"subjectAltName=DNS:{host}\n{_LEAF}")
         made = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", f"{host}.ext")
         _openssl(folder, "x509", "-req", "-in", f"{host}.csr", *made, "-out", certificate.name)
     return key, certificate
