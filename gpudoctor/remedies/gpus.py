@@ -51,13 +51,12 @@ def cool_or_power_gpu(*, reasons: str = "", nvml_index: int | None = None) -> Re
 
     reasons: in the words of NVML, nvidia-smi or DCGM; without a reason, heat and power are tried in turn.
     """
-    heat = (
-        "Cool the GPU, whose temperature is at its limit: clean fans and filters, improve the air flow, and leave the "
-        "next slot empty"
-    )
+    cool = "clean fans and filters, improve the air flow, and leave the next slot empty"
+    heat = f"Cool the GPU, whose temperature is at its limit: {cool}"
     power = "Check the power supply and its cables: it limits the GPU's power (on a laptop: the charger)"
-    both = f"{heat}. If it is cool, {power[0].lower()}{power[1:]}"
-    summary = power if "power" in reasons.lower() else heat if "thermal" in reasons.lower() else both
+    both = f"If the GPU's temperature is at its limit, cool it: {cool}. If it is cool, {power[0].lower()}{power[1:]}"
+    by_power, by_heat = "power" in reasons.lower(), any(word in reasons.lower() for word in ("thermal", "heat"))
+    summary = both if by_power is by_heat else power if by_power else heat
     one = "" if nvml_index is None else f"-i {nvml_index} "
     return Remedy(
         summary=summary,

@@ -10,6 +10,7 @@ from gpudoctor.remedies.commands import is_windows, quote_value
 from gpudoctor.triage.features import fits
 
 MOST = 2
+NOTEBOOK = "in a cell of the notebook, with ! in front"
 
 
 def next_steps(features: frozenset[str], python: Python, system: System) -> tuple[NextStep, ...]:
@@ -23,7 +24,8 @@ def next_steps(features: frozenset[str], python: Python, system: System) -> tupl
         asked = row["topic"] in found or any(step.command == command for step in found.values())
         asked = asked or bool(found and row.get("alone"))
         if not asked and fits(features, row.get("when", ()), row.get("unless", ())):
-            found[row["topic"]] = NextStep(command=command, why=row["why"], where=row.get("where", ""))
+            where = NOTEBOOK if "place:colab" in features else row.get("where", "")
+            found[row["topic"]] = NextStep(command=command, why=row["why"], where=where)
     return tuple(found.values())[:MOST]
 
 

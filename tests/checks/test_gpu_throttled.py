@@ -70,12 +70,31 @@ def test_without_devices_the_question_does_not_arise() -> None:
 
 @pytest.mark.parametrize(
     ("names", "summary"),
-    [({"reason": "HW Power Brake Slowdown"}, "Check the power supply"), ({}, "Cool the GPU")],
+    [
+        ({"reason": "HW Power Brake Slowdown"}, "Check the power supply"),
+        ({}, "If the GPU's temperature is at its limit"),
+    ],
 )
 def test_what_a_report_says_of_a_device_that_it_does_not_show(names: dict[str, str], summary: str) -> None:
     message = Symptom(kind="gpu-slowdown-active", text="HW Slowdown: Active", names=names)
     (finding,) = run_check("gpu-throttled", symptoms=(message,)).findings
     assert finding.severity is Severity.WARNING
+    assert finding.remedies[0].summary.startswith(summary)
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ("SW Power Cap will appear", "Check the power supply"),
+        ("the GPU overheats", "Cool the GPU"),
+        ("thermal throttling", "Cool the GPU"),
+        ("GPU throttled", "If the GPU's temperature is at its limit"),
+    ],
+)
+def test_the_remedy_is_for_the_reason_in_the_words(text: str, summary: str) -> None:
+    message = Symptom(kind="gpu-throttling-reported", text=text)
+    (finding,) = run_check("gpu-throttled", symptoms=(message,)).findings
+    assert finding.summary == f'The GPU lowers its clocks, according to the report: "{text}"'
     assert finding.remedies[0].summary.startswith(summary)
 
 

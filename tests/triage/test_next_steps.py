@@ -71,3 +71,9 @@ def test_the_interpreter_of_the_report_is_the_one_to_run() -> None:
 
 def test_nothing_at_all_is_known() -> None:
     assert commands()
+
+
+def test_in_a_notebook_it_is_run_in_a_cell() -> None:
+    steps = next_steps(frozenset({"place:colab", "about:torch"}), Python(), System())
+    assert {step.where for step in steps} == {"in a cell of the notebook, with ! in front"}
+    assert "cell" not in next_steps(frozenset({"about:torch"}), Python(), System())[0].where
