@@ -1,4 +1,4 @@
-"""Every remedy that changes an environment: planned by uv, some by pip too, applied, verified, undone. None is left out.
+"""Every remedy that changes an environment: planned by uv, some by pip too, applied, verified and undone.
 
 Whether its finding is gone is tested in `test_every_remedy`, for each kind of finding that a check makes of wheels.
 """
