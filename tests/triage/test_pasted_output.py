@@ -49,7 +49,7 @@ def test_it_is_not_asked_for_again(command: str) -> None:
     assert not [step.command for step in triage(OUTPUTS[command]).next_steps if command in step.command]
 
 
-@pytest.mark.parametrize("command", OUTPUTS.keys() - {"cupy.show_config()", "jax.print_environment_info"})
+@pytest.mark.parametrize("command", sorted(OUTPUTS.keys() - {"cupy.show_config()", "jax.print_environment_info"}))
 def test_without_the_output_it_is_asked_for(command: str) -> None:
     """The first line of each text asks for the command: the test above would pass without its output otherwise."""
     said = OUTPUTS[command].partition("\n")[0]
