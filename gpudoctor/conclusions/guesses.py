@@ -13,7 +13,7 @@ from gpudoctor.symptoms.tables import row_of
 LIKELY = 0.5
 """How probable a cause must be by the words of a report, if no check found anything."""
 
-LIKELY_BEHIND = 0.6
+LIKELY_BEHIND = 0.8
 """How probable it must be to be named as the cause of what a check found."""
 
 MOST_WELL, HARDLY_WELL = 0.03, 0.005

@@ -76,8 +76,8 @@ def _not_read(watch: Watch) -> Iterator[str]:
     for device in watch.devices:
         gpu = f"GPU {device.nvml_index}"
         if device.unread:
-            parts = (each.partition(": ") for each in device.unread)
-            yield f"NVML does not report for {gpu}: {', '.join(f'{name} ({clean(why)})' for name, _, why in parts)}."
+            parts = (clean(each).partition(": ") for each in device.unread)
+            yield f"NVML does not report for {gpu}: {', '.join(f'{name} ({why})' for name, _, why in parts)}."
         lost = [(sample.at_seconds, own.problem) for sample in watch.samples for own in sample.devices
                 if own.nvml_index == device.nvml_index and own.problem]  # fmt: skip
         if lost and len(lost) < len(watch.samples):
