@@ -56,7 +56,7 @@ def _failed(
         # Without CUDA in PyTorch that is the cause, and comes first.
         severity=Severity.WARNING if pytorch.build_read == "cpu" else Severity.ERROR,
         summary=f"bitsandbytes{f' {found[1]}' if found else ''} finds no matching CUDA library"
-        f"{f' CUDA {cuda}' if cuda else ''}: {symptom.text}",
+        f"{f' for CUDA {cuda}' if cuda else ''}: {symptom.text}",
         subject="bitsandbytes",
         facts=(symptom.fact, found[0] if found else ""),
         fixes=tuple(fixes),

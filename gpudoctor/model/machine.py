@@ -9,6 +9,28 @@ from typing import Annotated
 from gpudoctor.model.record import Fact, record
 from gpudoctor.model.versions import ComputeCapability, CudaVersion, DriverVersion
 
+_DISTRIBUTIONS = {
+    "almalinux": "AlmaLinux",
+    "amzn": "Amazon Linux",
+    "arch": "Arch Linux",
+    "cachyos": "CachyOS",
+    "centos": "CentOS",
+    "endeavouros": "EndeavourOS",
+    "linuxmint": "Linux Mint",
+    "mx": "MX Linux",
+    "neon": "KDE neon",
+    "nixos": "NixOS",
+    "ol": "Oracle Linux",
+    "opensuse-leap": "openSUSE Leap",
+    "opensuse-tumbleweed": "openSUSE Tumbleweed",
+    "pop": "Pop!_OS",
+    "rhel": "RHEL",
+    "rocky": "Rocky Linux",
+    "sles": "SLES",
+    "void": "Void Linux",
+}
+"""IDs of os-release whose name is not the ID with a capital letter, as each distribution writes its own."""
+
 _GPU_NODE = r"/dev/(nvidia\d+|nvidiactl|nvidia-uvm|dxg|nvhost-gpu|nvgpu/.*)"
 
 
@@ -70,7 +92,7 @@ class System:
     def distribution_label(self) -> str:
         """The distribution for a sentence: "Ubuntu 24.04.1 LTS", "Fedora 34"; empty if it is unknown."""
         name = self.distribution or ""
-        name = name.upper() if name in ("rhel", "sles") else name.capitalize()
+        name = _DISTRIBUTIONS.get(name, name.capitalize())
         return self.distribution_name or f"{name} {self.distribution_version or ''}".strip()
 
     @property

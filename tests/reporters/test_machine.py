@@ -148,6 +148,8 @@ def test_devices_beyond_the_sixteenth_are_counted() -> None:
     [
         (System(distribution="rhel", distribution_version="9.4"), "RHEL 9.4"),
         (System(distribution="fedora", distribution_version="34"), "Fedora 34"),
+        (System(distribution="centos", distribution_version="7"), "CentOS 7"),
+        (System(distribution="opensuse-leap", distribution_version="15.6"), "openSUSE Leap 15.6"),
         (System(distribution="ubuntu", distribution_name="Ubuntu 24.04.1 LTS"), "Ubuntu 24.04.1 LTS"),
         (System(), ""),
     ],
