@@ -13,8 +13,8 @@ from gpudoctor.symptoms.tables import row_of
 LIKELY = 0.5
 """How probable a cause must be by the words of a report, if no check found anything."""
 
-LIKELY_BEHIND = 0.8
-"""How probable it must be to be named as the cause of what a check found."""
+LIKELY_BEHIND, TIMES_FOUND = 0.7, 3
+"""How probable it must be to be named as the cause of what a check found, and how many times as probable as that."""
 
 MOST_WELL, HARDLY_WELL = 0.03, 0.005
 """How probable it may be at most that nothing is wrong, in a report that complains, and in one that does not."""

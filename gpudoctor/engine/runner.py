@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
-from gpudoctor.conclusions.guesses import LIKELY_BEHIND, guess_of, likely_of, may_be_well
+from gpudoctor.conclusions.guesses import LIKELY_BEHIND, TIMES_FOUND, guess_of, likely_of, may_be_well
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.engine.diagnosis import diagnose
 from gpudoctor.engine.verdict import AUTO, Policy, is_of_program, proof_of, triage
@@ -65,7 +65,8 @@ def run_checks(
         if guess and guessing and guessing.id not in ignored:
             results = tuple(_guessed(r, guess, guessing, facts) if r.check_id == guessing.id else r for r in results)
             found = [finding for result in results for finding in result.findings]
-            named[guessing.id] = replace(guessing, explains=(*guessing.explains, *RESTATING))
+            unsure = (finding.check_id for finding in findings if not finding.certain)
+            named[guessing.id] = replace(guessing, explains=(*guessing.explains, *RESTATING, *unsure))
             findings = diagnose(found, named, chosen)
     report = Report(version=__version__, snapshot=snapshot, results=results, findings=findings, proof=proof)
     return replace(report, triage=triage(facts, findings)) if report.verdict == "unknown" else report
@@ -95,7 +96,10 @@ def _behind(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]) 
     explains = {check.id: check.explains for check in checks}
     first = problems[0]
     mutual = likely.check_id in explains.get(first.check_id, ())
-    if mutual or first.check_id not in explains.get(likely.check_id, ()):
+    if mutual or (first.certain and first.check_id not in explains.get(likely.check_id, ())):
+        return None
+    shares = facts.get("resemblance").shares
+    if shares[likely.check_id] < TIMES_FOUND * shares.get(first.check_id, 0):
         return None
     return replace(likely, facts=(*first.facts, *likely.facts))
 
