@@ -78,7 +78,7 @@ def make_torch(folder: Path, version: str, cuda: str | None) -> Path:
     files = {
         str(path.relative_to(place.folder)): path.read_bytes() for path in place.folder.rglob("*") if path.is_file()
     }
-    return make_wheel(folder, "torch", version, files, ["tiny"])
+    return make_wheel(folder, "torch", version, {**files, "torch/__init__.py": ""}, ["tiny"])
 
 
 def _digest(data: bytes) -> str:

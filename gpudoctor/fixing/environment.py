@@ -112,6 +112,12 @@ def broken_requirements(inventory: Inventory, changed: Mapping[str, str | None])
     return set(_broken(inventory, changed))
 
 
+def needs_of(item: Distribution, markers: Mapping[str, str]) -> set[str]:
+    """Return the distributions that this one needs here, without any extra."""
+    needed = filter(None, map(_parsed, item.requires))
+    return {canonicalize_name(requirement.name) for requirement in needed if _applies(requirement, markers)}
+
+
 def _broken(inventory: Inventory, changed: Mapping[str, str | None]) -> Iterator[str]:
     for item in inventory.distributions:
         if item.name in changed and (changed[item.name] is None or changed[item.name] != item.version):

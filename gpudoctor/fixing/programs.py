@@ -73,8 +73,14 @@ def run_to_end(
     environ: Mapping[str, str],
     kept_open: tuple[int, ...] = (),
     folder: str | None = None,
+    seconds: float = LONGEST_SECONDS,
 ) -> tuple[str, str, int]:
-    """Run the command, and return its standard output, its standard error and its exit status."""
+    """Run the command, and return its standard output, its standard error and its exit status.
+
+    Raises:
+        Refused: it cannot be run.
+        Failed: it takes longer than that many seconds.
+    """
     try:
         process = subprocess.Popen(
             command,
@@ -91,9 +97,9 @@ def run_to_end(
     except OSError as error:
         raise Refused(f"{command[0]} cannot be run: {error.strerror}") from None
     try:
-        out, error_text = process.communicate(timeout=LONGEST_SECONDS)
+        out, error_text = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        raise Failed(f"{os.path.basename(command[0])} took longer than {LONGEST_SECONDS / 3600:g} hours") from None
+        raise Failed(f"{os.path.basename(command[0])} took longer than {seconds / 3600:.2g} hours") from None
     finally:
         _end(process)
     return out, error_text, process.returncode

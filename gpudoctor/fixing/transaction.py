@@ -14,6 +14,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from gpudoctor.fixing.environment import Inventory, read_inventory
+from gpudoctor.fixing.imports import not_importable
 from gpudoctor.fixing.installers import Installer
 from gpudoctor.fixing.programs import Failed, Refused
 from gpudoctor.fixing.record import LARGEST_COPY_BYTES, digest_of, scope_of, take
@@ -84,6 +85,8 @@ def _refuse_outdated(inventory: Inventory, resolution: Resolution) -> None:
 def _change(installer: Installer, resolution: Resolution, store: Store, is_worse: Callable[[], str], say: Say) -> str:
     """Apply, verify, and return what is wrong. An interruption leaves the pending record, which the caller settles."""
     broken = installer.broken()
+    names = {change.name for change in resolution.changes}
+    unusable = not_importable(installer.inventory, names, installer.environ)
     say("Applying the change")
     try:
         installer.apply(resolution, store.fetched)
@@ -100,6 +103,10 @@ def _change(installer: Installer, resolution: Resolution, store: Store, is_worse
     new = sorted(installer.broken() - broken)
     if new:
         return new[0]
+    for name, why in not_importable(inventory, names, installer.environ).items():
+        if name not in unusable:
+            return f"{name} {inventory.version_of(name)} cannot be imported: {why}"
+        say(f"{name} cannot be imported, before the change and after it: {why}")
     return is_worse()
 
 

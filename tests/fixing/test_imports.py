@@ -1,0 +1,86 @@
+"""What a fix changes is imported, before and after: a package that no longer can be is a reason to undo."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpudoctor.fixing.environment import Distribution, read_inventory
+from gpudoctor.fixing.imports import module_of, not_importable
+from tests.fixing.beds import UV, Bed
+from tests.wheels import make_wheel
+
+CPU = ("torch==2.13.0+cpu", "torchvision==0.28.0+cpu", "tiny")
+INSTALLERS = ["pip", pytest.param("uv", marks=pytest.mark.skipif(UV is None, reason="uv is not installed"))]
+ABI = "undefined symbol: _ZN3c1017RegisterOperatorsD1Ev"
+
+
+def broken_torchvision(bed: Bed, build: str) -> None:
+    """Replace torchvision in the index by one that was built for another PyTorch."""
+    wheel = bed.index / f"torchvision-0.28.0+{build}-py3-none-any.whl"
+    wheel.unlink()
+    files = {"torchvision/__init__.py": f"raise ImportError({ABI!r})\n", "torchvision/version.py": "__version__ = ''\n"}
+    assert make_wheel(bed.index, "torchvision", f"0.28.0+{build}", files, ["torch==2.13.0"]) == wheel
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_a_package_that_can_no_longer_be_imported_undoes_the_fix(bed: Bed, installer: str) -> None:
+    broken_torchvision(bed, "cu130")
+    env = bed.environment(*CPU, installer=installer)
+    before = env.state()
+    done = env.fix("torch-cpu-build", "--yes")
+    assert (done["status"], done["exit"]) == ("undone", 1)
+    assert done["why"] == f"torchvision 0.28.0+cu130 cannot be imported: ImportError: {ABI}"
+    assert env.state() == before
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_one_that_could_not_be_imported_before_is_named_only(bed: Bed, installer: str) -> None:
+    broken_torchvision(bed, "cpu")
+    broken_torchvision(bed, "cu130")
+    env = bed.environment(*CPU, installer=installer)
+    done = env.fix("torch-cpu-build", "--yes")
+    assert (done["status"], done["exit"]) == ("fixed", 0)
+    assert f"torchvision cannot be imported, before the change and after it: ImportError: {ABI}" in done["said"]
+
+
+def test_what_needs_a_changed_package_is_imported_too(bed: Bed) -> None:
+    make_wheel(bed.index, "ops-for-torch", "1", {"ops_for_torch.py": "import torch\nimport gone\n"}, ["torch"])
+    env = bed.environment(*CPU, "ops-for-torch")
+    found = not_importable(read_inventory(env.python), {"torch"}, bed.variables)
+    assert found == {"ops-for-torch": "ModuleNotFoundError: No module named 'gone'"}
+    assert not_importable(read_inventory(env.python), {"numpy"}, bed.variables) == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        pytest.param("import sys; sys.exit(3)\n", "its import ends with exit status 3", id="ends the program"),
+        pytest.param("import os; os.abort()\n", "its import ends with exit status -6", id="a crash"),
+        pytest.param("import sys; sys.exit(0)\n", None, id="ends without an error"),
+        pytest.param("import time; time.sleep(60)\n", None, id="takes too long to know"),
+    ],
+)
+def test_an_import_that_ends_otherwise(bed: Bed, monkeypatch: pytest.MonkeyPatch, code: str, why: str | None) -> None:
+    monkeypatch.setattr("gpudoctor.fixing.imports.SECONDS", 2.0 if "sleep" in code else 60.0)
+    make_wheel(bed.index, "odd", "1", {"odd/__init__.py": code})
+    env = bed.environment("odd")
+    assert not_importable(read_inventory(env.python), {"odd"}, bed.variables).get("odd") == why
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "module"),
+    [
+        ("torch", ("functorch/__init__.py", "torch/__init__.py", "torchgen/__init__.py"), "torch"),
+        ("cupy-cuda12x", ("cupy/__init__.py", "cupyx/__init__.py", "cupy_backends/__init__.py"), "cupy"),
+        ("pillow", ("PIL/__init__.py", "PIL/Image.py", "pillow-12.0.dist-info/METADATA"), "PIL"),
+        ("typing-extensions", ("typing_extensions.py",), "typing_extensions"),
+        ("nvidia-cublas", ("nvidia/cublas/lib/libcublas.so.13",), ""),
+        ("nvidia-ml-py", ("example.py", "pynvml.py"), ""),
+        ("mine", ("__editable___mine_finder.py", "mine.pth"), ""),
+    ],
+)
+def test_the_module_of_a_distribution(name: str, files: tuple[str, ...], module: str) -> None:
+    distribution = Distribution(
+        name=name, version="1", requires=(), info="", files=files, installer="pip", direct_url="", own=True
+    )
+    assert module_of(distribution) == module
