@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from types import FrameType
 
@@ -12,6 +13,9 @@ EXIT_NOT_STARTED = 127
 """As a shell says it of a command that is not found."""
 
 _SIGNAL_BASE = 128
+_LOOK_UP_SECONDS = 0.5
+"""A signal that comes just before the main thread begins to wait is heard when the wait is over."""
+
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
 """Ctrl-C and Ctrl-\\ reach the whole process group of the terminal, and so the program, without us."""
 
@@ -50,6 +54,10 @@ class Program:
     def wait(self) -> int:
         """Return the exit status when the program has ended; 128 + N where signal N ended it."""
         assert self._process is not None
+        end = threading.Thread(target=self._process.wait, daemon=True)
+        end.start()
+        while end.is_alive():
+            end.join(_LOOK_UP_SECONDS)
         status = self._process.wait()
         return status if status >= 0 else _SIGNAL_BASE - status
 

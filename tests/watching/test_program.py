@@ -104,3 +104,30 @@ def test_the_exit_status(status: int, told: int) -> None:
     watched = program.Program.__new__(program.Program)
     watched._process = SimpleNamespace(wait=lambda: status)  # type: ignore[assignment]
     assert watched.wait() == told
+
+
+UNHEARD = """
+import os, signal, sys, threading, time
+from gpudoctor.watching.program import Program
+
+program = Program([sys.executable, "-c", "import time; time.sleep(300)"], {})
+
+def send():
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=send).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+print(program.wait())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no signal masks")
+def test_a_signal_that_does_not_interrupt_the_wait_is_passed_on() -> None:
+    """It is delivered to another thread here; one that comes just before the wait begins does not interrupt it either.
+
+    The program sleeps for 300 seconds: only the signal can end it sooner.
+    """
+    environ = {**os.environ, "PYTHONPATH": os.getcwd()}
+    run = subprocess.run([sys.executable, "-c", UNHEARD], env=environ, capture_output=True, text=True, timeout=120)
+    assert run.stdout.split() == [str(128 + signal.SIGTERM)], run.stderr

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,20 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="finds p
 
 LONG = "import pathlib, time; pathlib.Path('begun').touch(); time.sleep(60)"
 PATIENCE = 60.0
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def default_signals() -> Iterator[None]:
+    """Let the programs inherit no ignored signal: tests under nohup ignore SIGHUP, those in the background SIGINT."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in SIGNALS if _is_ignored(number)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def _is_ignored(number: int) -> bool:
+    return signal.getsignal(number) is signal.SIG_IGN
 
 
 def start(folder: Path, stderr: int) -> subprocess.Popen[bytes]:
@@ -33,7 +48,7 @@ def children_of(pid: int) -> dict[int, str]:
     return {int(child): Path(f"/proc/{child}/cmdline").read_text() for child in found}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_the_program_and_the_report_is_written(number: int, tmp_path: Path) -> None:
     doctor = start(tmp_path, subprocess.DEVNULL)
     doctor.send_signal(number)

@@ -7,8 +7,10 @@ into the file `output`, as soon as it is known.
 
 import json
 import os
+import sys
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,7 +21,19 @@ WARMUP_STEPS, LEAST_STEPS, MOST_STEPS = 3, 5, 200
 
 
 def main() -> None:
-    """Measure every batch size of the order."""
+    """Measure every batch size of the order, and leave at once: threads of gloo may abort a process that cleans up."""
+    status = 0
+    try:
+        _measure(json.loads(os.environ[ORDER]))
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _measure(order: Mapping[str, Any]) -> None:
     import torch
     from torch import distributed
 
@@ -27,7 +41,6 @@ def main() -> None:
     from gpudoctor.tuning.workers.measuring import samples_of
     from gpudoctor.tuning.workers.precision import make_precision
 
-    order = json.loads(os.environ[ORDER])
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     on_gpu = order["kind"] == "cuda"
     device = f"cuda:{os.environ['LOCAL_RANK']}" if on_gpu else "cpu"
@@ -53,7 +66,6 @@ def main() -> None:
             rate = world * samples_of(workload, size) / seconds
             with open(order["output"], "a", encoding="utf-8") as file:
                 file.write(json.dumps([size, rate]) + "\n")
-    distributed.destroy_process_group()
 
 
 def _nothing() -> None:
