@@ -129,5 +129,6 @@ def test_a_signal_that_does_not_interrupt_the_wait_is_passed_on() -> None:
     The program sleeps for 300 seconds: only the signal can end it sooner.
     """
     environ = {**os.environ, "PYTHONPATH": os.getcwd()}
-    run = subprocess.run([sys.executable, "-c", UNHEARD], env=environ, capture_output=True, text=True, timeout=120)
-    assert run.stdout.split() == [str(128 + signal.SIGTERM)], run.stderr
+    command = [sys.executable, "-c", UNHEARD]
+    run = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=True)
+    assert run.stdout.split() == [str(128 + signal.SIGTERM)]

@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def launch(order: dict[str, Any]) -> Mapping[str, Any]:
-    """Return `rates`: pairs of batch size and samples per second of all processes; `problem`: empty if all were measured."""
+    """Return `rates`: pairs of batch size and samples per second of all processes; `problem`: empty if all ran."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "rates")
         output.touch()
