@@ -16,11 +16,14 @@ LIKELY = 0.5
 LIKELY_BEHIND, TIMES_FOUND = 0.7, 3
 """How probable it must be to be named as the cause of what a check found, and how many times as probable as that."""
 
-MOST_WELL, HARDLY_WELL = 0.03, 0.005
-"""How probable it may be at most that nothing is wrong, in a report that complains, and in one that does not."""
+MOST_WELL = 0.08
+"""How probable it may be at most that nothing is wrong, in a report that complains."""
 
-LEAST_WORDS = 15
-"""Known words that a report must have: a line alone is not judged by its words."""
+ENGLISH = frozenset({"the", "is", "it", "to", "my", "and"})
+"""Words of which a description in English has one. In other languages few complaints are recognised."""
+
+LEAST_WORDS, FEW_WORDS, SURER = 5, 15, 0.2
+"""Known words that a report must have, how many are few, and how much more probable a cause must be if they are few."""
 
 USED = "symptom:gpu-used-by"
 COMPLAINTS = (
@@ -56,8 +59,9 @@ def likely_of(
     """
     cause, share = next(iter(resemblance.shares.items()), ("", 0.0))
     row: Mapping[str, Any] = next((row for row in load_table("possible_causes")["causes"] if row["check"] == cause), {})
-    short = len(words or ()) < LEAST_WORDS
-    if short or share < least or not row or not features.isdisjoint(row.get("excluded_by", ())):
+    known = len(words or ())
+    least += SURER if known < FEW_WORDS else 0
+    if known < LEAST_WORDS or share < least or not row or not features.isdisjoint(row.get("excluded_by", ())):
         return None
     return Finding(
         check_id=cause,
@@ -69,8 +73,10 @@ def likely_of(
     )
 
 
-def may_be_well(resemblance: Resemblance, features: frozenset[str], symptoms: Symptoms) -> bool:
+def may_be_well(
+    resemblance: Resemblance, words: tuple[str, ...] | None, features: frozenset[str], symptoms: Symptoms
+) -> bool:
     """Return whether the report may be of a machine on which nothing is wrong."""
-    complains = "error" in features or bool(of_kind(symptoms, *COMPLAINTS))
+    complains = "error" in features or of_kind(symptoms, *COMPLAINTS) or ENGLISH.isdisjoint(words or ())
     used = any(feature.startswith(USED) for feature in features)
-    return used or resemblance.shares.get("", 1.0) > (MOST_WELL if complains else HARDLY_WELL)
+    return used or not complains or resemblance.shares.get("", 1.0) > MOST_WELL

@@ -76,7 +76,8 @@ def why_this_size(chosen: Measurement, measured: Sequence[Measurement], limits: 
         return f"{faster}, but it does not divide the effective batch."
     if gain > MOST_TOLERANCE and gain > ERRORS_APART * error_of(fastest, chosen):
         return f"{faster}, but the step times of all batch sizes together do not confirm it."
-    return f"Batch size {fastest.batch_size} is {_not_worth(gain, fastest, chosen)} a larger batch."
+    other = "a larger batch" if fastest.batch_size > chosen.batch_size else "a size that is not a power of two"
+    return f"Batch size {fastest.batch_size} is {_not_worth(gain, fastest, chosen)} {other}."
 
 
 def near_best(chosen: Measurement, measured: Iterable[Measurement]) -> int:

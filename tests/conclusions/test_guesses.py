@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.conclusions.guesses import LEAST_WORDS, LIKELY, guess_of, likely_of
+from gpudoctor.conclusions.guesses import (
+    FEW_WORDS,
+    LEAST_WORDS,
+    LIKELY,
+    MOST_WELL,
+    SURER,
+    guess_of,
+    likely_of,
+    may_be_well,
+)
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.data.tables import load_table
 from gpudoctor.engine.runner import run_checks
@@ -561,14 +570,39 @@ def test_words_alone_are_not_enough(text: str) -> None:
 
 
 def test_a_likely_cause_needs_a_share_and_nothing_that_excludes_it() -> None:
-    words = tuple(f"w{number}" for number in range(LEAST_WORDS))
+    words = tuple(f"w{number}" for number in range(FEW_WORDS))
     sure, unsure = Resemblance(shares={"driver-too-old": LIKELY}), Resemblance(shares={"driver-too-old": LIKELY - 0.01})
     likely = likely_of(sure, words, frozenset())
     assert likely is not None
     assert "probably" in likely.summary
-    assert likely_of(sure, words[1:], frozenset()) is None
     assert likely_of(unsure, words, frozenset()) is None
     assert likely_of(sure, words, frozenset({"os:darwin"})) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "named"),
+    [(FEW_WORDS - 1, LIKELY, False), (LEAST_WORDS, LIKELY + SURER, True), (LEAST_WORDS - 1, 1.0, False)],
+)
+def test_few_words_must_be_surer(count: int, share: float, named: bool) -> None:
+    words = tuple(f"w{number}" for number in range(count))
+    found = likely_of(Resemblance(shares={"driver-too-old": share}), words, frozenset())
+    assert (found is not None) == named
+
+
+@pytest.mark.parametrize(
+    ("share", "words", "features", "well"),
+    [
+        pytest.param(MOST_WELL, ("the",), {"error"}, False, id="an error, and hardly well"),
+        pytest.param(MOST_WELL + 0.01, ("the",), {"error"}, True, id="an error of something else"),
+        pytest.param(0.0, ("the",), set(), True, id="no complaint in English"),
+        pytest.param(0.0, ("não",), set(), False, id="a complaint that is not recognised in another language"),
+        pytest.param(0.0, ("the",), {"error", "symptom:gpu-used-by-program"}, True, id="the GPU is used"),
+    ],
+)
+def test_a_report_may_be_of_a_machine_that_is_well(
+    share: float, words: tuple[str, ...], features: set[str], well: bool
+) -> None:
+    assert may_be_well(Resemblance(shares={"": share}), words, frozenset(features), ()) == well
 
 
 @pytest.mark.parametrize("row", load_table("possible_causes")["causes"], ids=lambda row: str(row["check"]))

@@ -402,7 +402,7 @@ def test_few_words_give_the_cause(text: str, check: str, remedy: str) -> None:
         pytest.param(ONE_INSTANCE + "my job only sees one GPU", id="one instance, one device"),
         pytest.param("Tesla P100: with amp an epoch takes half the time", id="a gain on a P100"),
         pytest.param("trainer:\n  precision: 32\nstep 40 train_loss=nan", id="NaN in float32"),
-        pytest.param("I pulled latest image, then docker compose up:\n" + MODULE, id="the image is the newest"),
+        pytest.param("I pulled latest image, and got a log:\n" + MODULE, id="the image is the newest"),
         pytest.param(QUEUE + ": '/data/out.bin'", id="a full disk"),
         pytest.param(ONE_INSTANCE + "SW Power Cap : Active, as it is at full load", id="a power cap at full load"),
         pytest.param(ONE_INSTANCE + "The memory clock is 315 MHz at idle", id="clocks at rest"),

@@ -290,6 +290,7 @@ def steady(precision: str, throughput: float, batch_size: int, steps: int = 4) -
 
 ONE = Limits(largest_batch=1)
 HIGH = "Confidence: high. 4 timed steps give the throughput to within 0.0%."
+NO_GAIN = "which is within the noise of 0.0% and does not justify"
 FASTEST = "It is the fastest of the 2 batch sizes measured."
 
 
@@ -301,10 +302,20 @@ FASTEST = "It is the fastest of the 2 batch sizes measured."
             NO_LIMITS,
             (
                 "fp32 at batch size 1 runs 128 images/s.",
-                "Batch size 2 is 0.0% faster, which is within the noise of 0.0% and does not justify a larger batch.",
+                f"Batch size 2 is 0.0% faster, {NO_GAIN} a larger batch.",
                 HIGH,
             ),
             id="as fast as a larger batch",
+        ),
+        pytest.param(
+            [steady("fp32", 128.0, 3), steady("fp32", 128.0, 4)],
+            NO_LIMITS,
+            (
+                "fp32 at batch size 4 runs 128 images/s.",
+                f"Batch size 3 is 0.0% faster, {NO_GAIN} a size that is not a power of two.",
+                HIGH,
+            ),
+            id="as fast as a size between powers of two",
         ),
         pytest.param(
             [steady("fp32", 64.0, 1), steady("fp32", 100.0, 100)],
