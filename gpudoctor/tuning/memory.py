@@ -92,18 +92,21 @@ class MemoryModel:
         """Return the largest batch size that may be tried, at least the largest proved.
 
         The line through the last two points is believed up to half as much again as the last batch size, and up to
-        twice it if a third point is on the line. One point alone gives no slope: a single sample more is tried
-        while a twentieth of the memory is free.
+        twice it if a third point is on the line. Then a single sample may use the headroom too, if it is a larger
+        share of the batch than the headroom is of the memory. One point alone gives no slope: a single sample more is
+        tried while a twentieth of the memory is not allocated; the allocator may give back the rest of what it holds.
         """
         proved = self.largest_proved(limit_bytes)
         last, room = self.points[-1], self._room(limit_bytes)
         if last.held > room:
             return proved
         if len(self.points) == 1:
-            return max(proved, last.batch_size + (last.held < SINGLE_POINT_SHARE * limit_bytes))
-        along = _reach(last, _slope(self.points[-2], last), room)
-        growth = STRAIGHT_GROWTH if self._is_straight() else LINE_GROWTH
-        return max(proved, min(along, math.floor(growth * last.batch_size)))
+            return max(proved, last.batch_size + (last.peak < SINGLE_POINT_SHARE * limit_bytes))
+        slope, is_straight = _slope(self.points[-2], last), self._is_straight()
+        along, growth = _reach(last, slope, room), STRAIGHT_GROWTH if is_straight else LINE_GROWTH
+        is_small = is_straight and HEADROOM * last.batch_size < 1
+        one_more = last.batch_size + (is_small and last.held + slope <= limit_bytes - self._surprise())
+        return max(proved, one_more, min(along, math.floor(growth * last.batch_size)))
 
     def _room(self, limit_bytes: int) -> float:
         return limit_bytes * (1 - HEADROOM) - self._surprise()

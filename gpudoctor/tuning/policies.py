@@ -50,7 +50,7 @@ def climb(known: Known) -> int | None:
         if beyond is not None:
             return beyond
         between = [rung for rung in rungs(known.reachable) if rung > known.largest]
-        return between[len(between) // 2] if between else None
+        return between[len(between) // 2] if between else _below_edge(known)
     points, growth = known.times.points, STEP if known.measures_memory else DOUBLING
     if growth == STEP and len(points) > 1 and gain_per_doubling(points[-2], points[-1]) > LEAP_GAIN:
         growth = LEAP
@@ -68,6 +68,19 @@ def _beyond(known: Known) -> int | None:
     wanted = 2 * known.failed[0]
     largest = known.limits.largest_batch or wanted
     return wanted if wanted <= min(known.memory.largest_proved(limit), largest) else None
+
+
+def _below_edge(known: Known) -> int | None:
+    """Return a batch size halfway to the smallest one that is too large; None if that one ended in an error.
+
+    One that only freed memory to go on, or spilt over to the host, shows that smaller ones end in no error either.
+    """
+    edge = min(size for size in known.failed if size > known.largest)
+    if any(m.status != OK for m in known.measurements if m.batch_size == edge):
+        return None
+    middle = (known.largest + known.reachable + 1) // 2
+    size = middle if middle < MULTIPLE_FROM else middle // MULTIPLE * MULTIPLE
+    return size if size > known.largest else None
 
 
 def _top(known: Known) -> int | None:

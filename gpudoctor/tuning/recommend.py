@@ -24,7 +24,7 @@ from gpudoctor.tuning.reasons import (
 )
 from gpudoctor.tuning.search import SearchResult, result_of
 from gpudoctor.tuning.settings import together, trial_like
-from gpudoctor.tuning.throughput import error_of, rate
+from gpudoctor.tuning.throughput import MOST_TOLERANCE, error_of, rate
 
 SAFEST_FIRST = (*PRECISIONS, *COMPLEX_PRECISIONS)
 """fp16 after bf16: it overflows at 65504 and needs its gradients scaled."""
@@ -101,8 +101,13 @@ def choose(measured: Sequence[Measurement]) -> Measurement:
     return next(
         candidate
         for candidate in sorted(measured, key=lambda measurement: SAFEST_FIRST.index(measurement.precision))
-        if rate(fastest) / rate(candidate) - 1 <= max(WORTH_IT, ERRORS_APART * error_of(fastest, candidate))
+        if rate(fastest) / rate(candidate) - 1 <= _tolerance(fastest, candidate)
     )
+
+
+def _tolerance(fastest: Measurement, candidate: Measurement) -> float:
+    """Return the share up to which a safer precision may be slower; of a few slow steps the noise is not known."""
+    return min(max(WORTH_IT, ERRORS_APART * error_of(fastest, candidate)), MOST_TOLERANCE)
 
 
 def _allowed(found: Sequence[OfPrecision], verdicts: Mapping[str, Numerics]) -> list[OfPrecision]:

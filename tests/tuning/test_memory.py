@@ -89,6 +89,12 @@ def test_after_one_batch_a_single_sample_more_may_be_tried() -> None:
     assert only.largest_likely(920 * MIB) == 2
 
 
+def test_after_one_batch_only_what_is_allocated_keeps_from_a_sample_more() -> None:
+    held = 990 * MIB
+    assert MemoryModel([MemoryPoint(batch_size=2, peak=949 * MIB, held=held)], 0).largest_likely(1000 * MIB) == 3
+    assert MemoryModel([MemoryPoint(batch_size=2, peak=950 * MIB, held=held)], 0).largest_likely(1000 * MIB) == 2
+
+
 def test_what_the_allocator_holds_counts_not_what_is_allocated() -> None:
     wasteful = MemoryModel([point(64, held=2 * peak(64))], RESIDENT)
     limit = peak(1024)
@@ -138,6 +144,11 @@ def of_sizes(*points: tuple[int, int], resident: int = 0) -> MemoryModel:
         pytest.param([(8, 881), (16, 890), (24, 908)], 26, 48, id="as near to a line as counts"),
         pytest.param([(8, 881), (16, 890), (24, 909)], 26, 36, id="farther from a line"),
         pytest.param([(8, 400), (16, 400)], 39, 39, id="no growth"),
+        pytest.param([(2, 200), (4, 400), (6, 600), (9, 900)], 9, 10, id="a sample that takes all of the headroom"),
+        pytest.param([(2, 201), (4, 401), (6, 601), (9, 901)], 9, 9, id="a sample that takes a byte more"),
+        pytest.param([(2, 200), (9, 900)], 9, 9, id="two points show no line to spend the headroom on"),
+        pytest.param([(97, 961), (98, 971), (99, 981)], 99, 100, id="a sample as large as the headroom"),
+        pytest.param([(98, 962), (99, 972), (100, 982)], 100, 100, id="a sample smaller than the headroom"),
     ],
 )
 def test_how_far_a_thousand_bytes_reach(points: list[tuple[int, int]], proved: int, likely: int) -> None:

@@ -103,6 +103,14 @@ def test_wide_noise_asks_for_a_larger_gain() -> None:
     assert advice(bf16, fp16).precision == "bf16"
 
 
+@pytest.mark.parametrize(("faster", "precision"), [(1.04, "fp32"), (1.06, "fp16")])
+def test_a_few_steps_do_not_make_a_clear_gain_noise(faster: float, precision: str) -> None:
+    """Of three steps no noise is known: a safer precision that is a sixth slower was chosen."""
+    fp32, fp16 = measurement("fp32", 1000.0, noise=0.0), measurement("fp16", 1000.0 * faster, noise=0.0)
+    few = [result(replace(one, step_seconds=one.step_seconds[:3])) for one in (fp32, fp16)]
+    assert advice(*few).precision == precision
+
+
 def test_a_precision_that_failed_its_numerics_is_never_recommended() -> None:
     failed = Numerics(precision="fp16", reference="fp64", passed=False, reason="the gradients are not finite")
     found = advice(FP32, result(measurement("fp16", 9000.0)), numerics=[*passed("fp32"), failed])

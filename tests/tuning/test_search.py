@@ -109,6 +109,38 @@ def test_memory_that_spills_to_the_host_shows_in_the_throughput() -> None:
     assert spilling.held("fp32", chosen(result)) <= spilling.memory_bytes
 
 
+def ran_at(*sizes: int, retries_at: int = 0, status: str = OK) -> Known:
+    """Return what is known after these batch sizes: a fixed step time, and the one at `retries_at` did not go well."""
+    return Known(
+        (
+            Measurement(
+                precision="fp32",
+                batch_size=size,
+                status=status if size == retries_at else OK,
+                step_seconds=() if size == retries_at and status != OK else (1.0,) * 4,
+                samples_per_step=size,
+                allocation_retries=4 if size == retries_at else 0,
+            )
+            for size in sizes
+        ),
+        Limits(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "size"),
+    [
+        pytest.param(ran_at(32, 40, 45, retries_at=45), 42, id="halfway"),
+        pytest.param(ran_at(40, 44, 45, retries_at=45), None, id="no size is between"),
+        pytest.param(ran_at(512, 640, 700, retries_at=700), 664, id="a multiple"),
+        pytest.param(ran_at(32, 40, 45, retries_at=45, status=OUT_OF_MEMORY), None, id="an error may be met again"),
+        pytest.param(ran_at(100, 200, 203, retries_at=203), None, id="not worth a trial"),
+    ],
+)
+def test_below_a_batch_that_had_to_free_memory_the_search_goes_on_between_rungs(known: Known, size: int | None) -> None:
+    assert climb(known) == size
+
+
 def test_one_slow_trial_is_noise_if_a_larger_batch_is_fast_again() -> None:
     def ran(size: int, rate: float) -> Measurement:
         return Measurement(precision="fp32", batch_size=size, step_seconds=(size / rate,) * 4, samples_per_step=size)
