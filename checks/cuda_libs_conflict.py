@@ -85,9 +85,9 @@ def _is_mismatch(symptoms: Symptoms) -> bool:
 
 
 def _without_symbol(symbol: MissingSymbol, fixes: tuple[Fix, ...]) -> Finding:
-    origin = "another version of it is loaded"
+    origin = "a different version of it is loaded"
     if symbol.loaded:
-        origin = f"another version, {symbol.loaded}, is loaded"
+        origin = f"a different version, {symbol.loaded}, is loaded"
     elif symbol.on_path:
         origin = f"LD_LIBRARY_PATH leads to {symbol.on_path}"
     summary = f"{symbol.symptom.names['symbol']} is missing in {symbol.library or 'a CUDA library'}: {origin}"

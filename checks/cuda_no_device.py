@@ -23,7 +23,7 @@ def cuda_no_device(
     skip_unless(none, "CUDA does not report error 100")
     skip_unless(pytorch.available is not False, "torch-cuda-unavailable reports it")
     named = of_kind(symptoms, "nvidia-gpu-named")
-    words = "error 100" if none[0].text.isdigit() else none[0].text
+    words = "error 100" if none[0].text.isdigit() else none[0].text.rstrip(" :")
     shown = gpu.present or (named[0].text if named else "") or (driver.label if driver.version else "")
     if not shown or gpu_need.denied is not None:
         return

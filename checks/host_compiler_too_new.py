@@ -85,7 +85,7 @@ def _clang(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:
 def _gcc(symptom: Symptom, toolkit: Toolkit) -> tuple[str, tuple[Fix, ...]]:
     newest = _newest(symptom, toolkit.nvcc_version)
     version = symptom.names.get("version") or ".".join(map(str, toolkit.host_compiler_version or ()))
-    accepts = f"supports {newest} at most" if newest else "does not support it"
+    accepts = f"supports gcc {newest} at most" if newest else "does not support it"
     if symptom.kind == "compiler-headers-too-new":
         accepts = "cannot read its headers"
     summary = (

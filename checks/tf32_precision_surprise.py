@@ -34,7 +34,7 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRunti
     if tf32.default_of is not None:
         severity = Severity.INFO if tf32.differing is None else Severity.WARNING
         where = "on compute capability 8.0 and newer"
-        summary = f"PyTorch {tf32.default_of} runs float32 products in TF32 by default {where}"
+        summary = f"PyTorch {tf32.default_of} runs float32 matrix products in TF32 by default {where}"
         facts = (tf32.default_fact,)
         yield Finding.of(
             severity, f"torch {tf32.default_of}", summary, facts, Fix("switch-tf32-off"), Fix("forbid-tf32")
@@ -49,7 +49,7 @@ def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRunti
         yield Finding.warning("TF32", summary, facts, Fix("switch-tf32-off"), Fix("forbid-tf32"))
     if tf32.variables:
         users = " and ".join(USERS[name] for name in tf32.variables)
-        summary = f"{_set(tf32)}: {users} may run float32 products in TF32"
+        summary = f"{_set(tf32)}: {users} may run float32 matrix products in TF32"
         yield Finding.advice("environment", summary, (f"environment.{name}" for name in tf32.variables), *_unset(tf32))
     elif tf32.default_of is None and reported is None:
         known(torch_runtime.precision_results, "torch_runtime.precision_results")

@@ -44,8 +44,12 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """The errors with which a full disk or a failing device answers a write."""
 
 _WHAT_ELSE = """
-gpudoctor -v lists every check, gpudoctor explain ID describes one, gpudoctor --from FILE diagnoses a pasted
-report, gpudoctor tune finds batch size and precision. gpudoctor --help lists all commands."""
+What else there is:
+  gpudoctor -v           list every check with its result
+  gpudoctor explain ID   describe one check
+  gpudoctor --from FILE  diagnose a pasted report
+  gpudoctor tune         find precision and batch size
+  gpudoctor --help       list all commands"""
 
 
 def main() -> NoReturn:

@@ -103,7 +103,7 @@ def _why_no_number(entry: str, devices: tuple[Device, ...] | None) -> str:
         return "is a variable of the shell, not a number" if entry.startswith(("$", "%")) else "ends the list"
     partitioned = any(device.mig_enabled or device.mig_uuids for device in devices or ())
     if devices and int(number) >= len(devices) and not partitioned:
-        return f"is beyond the last GPU, {len(devices) - 1}"
+        return f"is above the highest GPU number, {len(devices) - 1}"
     return ""
 
 
@@ -134,6 +134,6 @@ def _hidden_amd(environment: Environment, system: System) -> DeviceChoice | None
         number = _number(first)
         beyond = bool(count and number and int(number) >= count)
         if not first.startswith("GPU-") and (not number or number.startswith("-") or beyond):
-            reason = f"is beyond the last GPU, {count - 1}" if beyond and count else "ends the list"
+            reason = f"is above the highest GPU number, {count - 1}" if beyond and count else "ends the list"
             return DeviceChoice(name=name, value=value or "", bad=first, reason=reason, count=count)
     return None

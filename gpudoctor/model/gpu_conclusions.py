@@ -102,7 +102,7 @@ class DeviceChoice:
     value: str
     visible: tuple[str, ...] = ()
     bad: Annotated[str, Fact("the entry that ends the list; empty if none does")] = ""
-    reason: Annotated[str, Fact('why it does: "is beyond the last GPU, 3"')] = ""
+    reason: Annotated[str, Fact('why it does: "is above the highest GPU number, 3"')] = ""
     after: Annotated[tuple[str, ...], Fact("the entries after it, which do not count")] = ()
     hides_all: Annotated[bool, Fact("it leaves nothing visible, whatever GPUs there are")] = False
     count: Annotated[int | None, Fact("GPUs of the machine")] = None

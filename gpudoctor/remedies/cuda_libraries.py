@@ -44,7 +44,7 @@ def install_cudnn(
     if environment.windows:
         code = "import os, nvidia.cudnn; print(os.path.join(list(nvidia.cudnn.__path__)[0], 'bin'))"
         commands = (*install, f'$env:PATH = "$({environment.run(code)});$env:PATH"')
-        text = "Install cuDNN as a wheel and put its folder bin on PATH"
+        text = "Install cuDNN as a wheel and put its bin folder on PATH"
     else:
         folder = f"$({environment.run(CUDNN_FOLDER)})"
         commands = (*install, f'export LD_LIBRARY_PATH="{folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"')
@@ -138,7 +138,7 @@ def install_cuda_library(*, name: str, python: Python, system: System, pytorch: 
         remedies.append(again)
     wheel = wheel_of(stem, major or (cuda.major if cuda is not None else 12)) if stem is not None else None
     if wheel is not None:
-        place = "its folder bin on PATH" if windows else "its folder lib on LD_LIBRARY_PATH"
+        place = "its bin folder on PATH" if windows else "its lib folder on LD_LIBRARY_PATH"
         install = install_packages(
             python=python,
             requirements=(wheel,),
@@ -146,7 +146,7 @@ def install_cuda_library(*, name: str, python: Python, system: System, pytorch: 
         )
         remedies.append(install)
     toolkit = f"CUDA toolkit {major}" if major else "the CUDA toolkit"
-    place = "its folder bin on PATH" if windows else "its folder lib64 on LD_LIBRARY_PATH"
+    place = "its bin folder on PATH" if windows else "its lib64 folder on LD_LIBRARY_PATH"
     commands = (
         'export LD_LIBRARY_PATH="/usr/local/cuda/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
         f"ls /usr/local/cuda/lib64 | grep {quote_value(name.partition('.so')[0])}",

@@ -73,7 +73,7 @@ def toolkit_for_gpu(*, gpu: KnownGpu) -> Remedy:
         return Remedy(summary=summary, commands=("nvidia-smi --query-gpu=name,compute_cap --format=csv",))
     return Remedy(
         summary=f"Update the CUDA toolkit, or the container's image, to a version that compiles for {gpu}"
-        f"{toolkit_span(gpu.capability)}, and install the CuPy for it",
+        f"{toolkit_span(gpu.capability)}, and install the matching CuPy package",
         commands=("nvidia-smi --query-gpu=name,compute_cap --format=csv", "nvcc --list-gpu-arch"),
     )
 
@@ -115,7 +115,7 @@ def numpy_with_removed_name(*, name: str, cupy_status: CupyStatus) -> tuple[Fix,
     if version is not None and version.release[:1] >= (14,):
         return ()
     limit = "1.24" if name in REMOVED_IN_1_24 else "2"
-    return (_numpy(f"<{limit}", f"Install a NumPy before {limit}, as this CuPy needs it"),)
+    return (_numpy(f"<{limit}", f"Install a NumPy version below {limit}, which this CuPy needs"),)
 
 
 @fix

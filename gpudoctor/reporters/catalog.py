@@ -9,7 +9,7 @@ from gpudoctor.registry import Check
 from gpudoctor.reporters.terminal import NARROWEST
 from gpudoctor.reporters.text import wrap
 
-_TABLE_WIDTH = 72
+_NARROWEST_COLUMN = 40
 _NEW_PARAGRAPH = re.compile(r"[A-Z][A-Za-z ]{0,20}:( |$)|[-*] |\d+\. ")
 
 
@@ -26,11 +26,11 @@ def render_list(checks: Sequence[Check], *, width: int | None) -> str:
     if width is None:
         whole = [(check.id, check.family, check.title) for check in checks]
         return tabulate(whole, tablefmt="plain", disable_numparse=True) + "\n" if whole else ""
-    if width < _TABLE_WIDTH:
+    longest = max((c.id for c in checks), key=len, default="") + max((c.family for c in checks), key=len, default="")
+    rest = width - len(longest) - 4
+    if rest < _NARROWEST_COLUMN:
         entries = ([f"{c.id} ({c.family})", *wrap(c.title, max(width, NARROWEST), "  ")] for c in checks)
         return "\n".join(line for entry in entries for line in entry) + "\n"
-    longest = max((c.id for c in checks), key=len, default="") + max((c.family for c in checks), key=len, default="")
-    rest = max(width - len(longest) - 4, NARROWEST)
     rows = [(check.id, check.family, "\n".join(wrap(check.title, rest))) for check in checks]
     return tabulate(rows, headers=("id", "family", "problem"), tablefmt="plain", disable_numparse=True) + "\n"
 

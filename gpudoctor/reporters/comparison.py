@@ -16,7 +16,8 @@ from gpudoctor.snapshots.comparison import SCHEMA, Change, Comparison
 from gpudoctor.untrusted import clean
 
 _ONE_SIDED_SHOWN = 12
-_MESSAGE = re.compile(r"symptoms\[(.*)\]\.(\w+)")
+_MESSAGE = re.compile(r"symptoms\[(.*?)\]\.(.+)")
+_NAMED = re.compile(r"-(?:named|mentioned)\b")  # kinds of words that a report contains, which no program printed
 _PACKAGE = re.compile(r"(?:python\.packages|cupy\.distributions)\[([^\]]*)\]\.(\w+)")
 
 
@@ -80,6 +81,8 @@ def _is_derived(change: Change, changes: Sequence[Change]) -> bool:
     match = _MESSAGE.fullmatch(change.fact)
     if match is None:
         return False
+    if _NAMED.search(match[1]):
+        return True
     of = {other.fact: other.after or other.before for other in changes}
     fact, library = (str(of.get(f"symptoms[{match[1]}].{field}") or "") for field in ("fact", "library"))
     return match[2] != "text" or not library or not fact.startswith("symptoms[")
@@ -125,7 +128,8 @@ def _one_sided(changes: Sequence[Change], width: int) -> Iterator[str]:
         known = [change for change in changes if getattr(change, other) is None]
         if known:
             yield title
-        for change in known[:_ONE_SIDED_SHOWN]:
-            yield from wrap(f"{_name(change.fact)}: {_value(change, side)}", width, "  ", "    ")
-        if len(known) > _ONE_SIDED_SHOWN:
-            yield f"  and {len(known) - _ONE_SIDED_SHOWN} more (--format json has all)"
+        lines = list(dict.fromkeys(f"{_name(change.fact)}: {_value(change, side)}" for change in known))
+        for line in lines[:_ONE_SIDED_SHOWN]:
+            yield from wrap(line, width, "  ", "    ")
+        if len(lines) > _ONE_SIDED_SHOWN:
+            yield f"  and {len(lines) - _ONE_SIDED_SHOWN} more (--format json has all)"

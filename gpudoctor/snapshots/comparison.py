@@ -105,9 +105,13 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _member_names(items: Sequence[Any]) -> list[str]:
-    """Return the identity of each member; its index without one."""
+    """Return the identity of each member; its index without one. Messages of one kind are numbered."""
     for key in _NAMED_BY:
         names = [str(item.get(key)) for item in items if isinstance(item, Mapping) and key in item]
         if len(set(names)) == len(items):
             return names
+    if all(isinstance(item, Mapping) and "kind" in item for item in items):
+        kinds = [str(item["kind"]) for item in items]
+        repeated = [kinds[:position].count(kind) for position, kind in enumerate(kinds)]
+        return [f"{kind} {earlier + 1}" if earlier else kind for kind, earlier in zip(kinds, repeated, strict=True)]
     return [str(number) for number in range(len(items))]

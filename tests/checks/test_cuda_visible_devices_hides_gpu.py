@@ -62,8 +62,8 @@ def test_severity(value: str, severity: Severity | None) -> None:
     ("value", "summary"),
     [
         ("", 'CUDA_VISIBLE_DEVICES="" hides all 4 GPUs'),
-        ("4", 'CUDA_VISIBLE_DEVICES="4" hides all 4 GPUs: 4 is beyond the last GPU, 3'),
-        ("0,9,1", '9 in CUDA_VISIBLE_DEVICES="0,9,1" is beyond the last GPU, 3, and hides 1 after it'),
+        ("4", 'CUDA_VISIBLE_DEVICES="4" hides all 4 GPUs: 4 is above the highest GPU number, 3'),
+        ("0,9,1", '9 in CUDA_VISIBLE_DEVICES="0,9,1" is above the highest GPU number, 3, and hides 1 after it'),
         ("0,0", 'CUDA_VISIBLE_DEVICES="0,0" hides all 4 GPUs: 0 is named twice, which empties the list'),
     ],
 )

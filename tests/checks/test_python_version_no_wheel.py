@@ -134,8 +134,7 @@ def test_an_installer_that_found_nothing() -> None:
     ).findings
     assert finding.severity is Severity.ERROR
     assert finding.summary == (
-        "torch==1.11.0+cu113 has no wheel for the Python or the platform that asked: "
-        "it has wheels for Python 3.7 to 3.10"
+        "torch==1.11.0+cu113 has no wheel for this Python version or platform: its wheels are for Python 3.7 to 3.10"
     )
     assert finding.remedies[0].commands[:2] == (
         "python3.9 -m venv .venv",

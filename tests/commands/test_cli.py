@@ -174,8 +174,8 @@ def test_without_a_command_it_checks_and_says_what_else_there_is(tmp_path: Path)
     done = gpudoctor(folder=tmp_path)
     checked = gpudoctor("check", folder=tmp_path)
     assert (done.returncode, done.stdout) == (checked.returncode, checked.stdout)
-    assert done.stderr.startswith(f"{checked.stderr}\ngpudoctor -v lists every check")
-    assert done.stderr.endswith("gpudoctor --help lists all commands.\n")
+    assert done.stderr.startswith(f"{checked.stderr}\nWhat else there is:\n  gpudoctor -v")
+    assert done.stderr.endswith("gpudoctor --help       list all commands\n")
     (tmp_path / "gpudoctor.toml").write_text("select = 3\n")
     assert gpudoctor(folder=tmp_path).returncode == 2
 

@@ -39,7 +39,7 @@ def found(**sections: Any) -> VisibleDevices:
         ("all", (), "ends the list", ()),
         ("$0", (), "is a variable of the shell, not a number", ()),
         ("0,$1", ("0",), "is a variable of the shell, not a number", ()),
-        ("0,2,1", ("0",), "is beyond the last GPU, 1", ("1",)),
+        ("0,2,1", ("0",), "is above the highest GPU number, 1", ("1",)),
         ("0,0", (), "is named twice, which empties the list", ()),
         ("GPU-1A", ("GPU-1A",), "", ()),
         ("GPU-9", (), "names no GPU of this machine", ()),
@@ -95,7 +95,7 @@ def test_amd(variables: dict[str, str], name: str | None) -> None:
     ("count", "value", "reason"),
     [
         (2, "1", None),
-        (2, "2", "is beyond the last GPU, 1"),
+        (2, "2", "is above the highest GPU number, 1"),
         (2, "-1", "ends the list"),
         (2, "x", "ends the list"),
         (None, "5", None),

@@ -44,6 +44,12 @@ def test_list_in_a_pipe_is_a_line_for_each() -> None:
     assert render_list([], width=None) == ""
 
 
+def test_list_with_a_long_name_leaves_no_narrow_column() -> None:
+    long = replace(CHECK, id="proprietary-kernel-module-unsupported-gpu")
+    assert render_list([long], width=80).splitlines()[0] == f"{long.id} (driver)"
+    assert render_list([long], width=100).startswith("id")
+
+
 def test_list_on_a_narrow_screen() -> None:
     assert render_list([CHECK], width=40) == (
         "driver-too-old (driver)\n  The driver's CUDA major version is\n  older than PyTorch's | CuPy's.\n"

@@ -16,7 +16,7 @@ MUCH = Comparison(
         Change(fact="driver.version", before="470.1", after="580.2"),
         Change(fact="python.packages[torch].version", before="1", after=None),
     ),
-    one_sided=tuple(Change(fact=f"torch.f{n}", before=None, after="x\x1b[31m") for n in range(20)),
+    one_sided=tuple(Change(fact=f"torch.f{n}", before=None, after=f"x{n}\x1b[31m") for n in range(20)),
     gone=(FINDING,),
     come=(),
     stayed=(),
@@ -60,11 +60,24 @@ def test_advice_has_its_name_and_no_subject_twice() -> None:
     ],
 )
 def test_a_message_is_one_line_if_a_program_printed_it(fact: str, library: str, shown: list[str]) -> None:
-    """A symptom in a probed fact is in the line of that fact already."""
-    fields = {"kind": "cuda-oom", "text": "out of memory", "library": library, "code": "cuda-2", "fact": fact}
+    """A symptom in a probed fact is in the line of that fact already. Names in a message are part of its text."""
+    fields = {
+        "kind": "cuda-oom",
+        "text": "out of memory",
+        "library": library,
+        "code": "cuda-2",
+        "fact": fact,
+        "names.size": "2",
+    }
     changes = tuple(change(f"symptoms[cuda-oom].{name}", None, value) for name, value in fields.items())
     text = render_table(replace(NOTHING, changes=changes), color=False, width=80)
     assert text.splitlines()[: len(shown) or None] == (shown or [""])
+
+
+def test_words_that_no_program_printed_are_no_message() -> None:
+    fields = {"kind": "cupy-named", "text": "CuPy", "library": "cupy", "fact": "symptoms[0].text"}
+    changes = tuple(change(f"symptoms[cupy-named 2].{name}", value, None) for name, value in fields.items())
+    assert render_table(replace(NOTHING, changes=changes), color=False, width=80) == "\n"
 
 
 def change(fact: str, before: object = "1", after: object = "2") -> Change:

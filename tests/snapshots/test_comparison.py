@@ -104,7 +104,7 @@ def test_readings_of_the_moment_are_no_difference() -> None:
 )
 def test_members_of_a_list_are_named_by_their_identity(key: str) -> None:
     assert _member_names([{key: "a", "other": 1}, {key: "b", "other": 1}]) == ["a", "b"]
-    assert _member_names([{key: "a"}, {key: "a"}]) == ["0", "1"]
+    assert _member_names([{key: "a"}, {key: "a"}]) == (["a", "a 2"] if key == "kind" else ["0", "1"])
 
 
 @pytest.mark.parametrize(
