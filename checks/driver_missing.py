@@ -50,13 +50,11 @@ def driver_missing(
     if said is None and not (certain and gpus):
         raise Skip("system.pci_gpus is unknown" if certain else "driver.installed is unknown")
     subject = gpus[0].label if gpus else "NVIDIA driver"
-    summary = "No NVIDIA driver is found on this machine: libcuda cannot be loaded"
+    summary = "No NVIDIA driver found on this machine: libcuda cannot be loaded"
     if gpus:
         summary = f"{subject} is on the PCI bus, but no NVIDIA driver is installed"
     elif said is not None and said.kind == NO_NVIDIA_SMI:
-        summary = (
-            "nvidia-smi, which every NVIDIA driver has, is missing: no driver is installed, or none for this system"
-        )
+        summary = "The NVIDIA driver is probably not installed, because nvidia-smi, which is part of it, is missing"
     # What computes on the GPU has its driver, wherever nvidia-smi is.
     severity = Severity.INFO if torch_runtime.available else Severity.ERROR
     facts = ("driver.installed" if certain else "", "system.pci_gpus" if gpus else "", said.fact if said else "")

@@ -43,10 +43,12 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> It
 
 
 def _finding(fault: GpuFault) -> Finding:
+    named = fault.subject if fault.nvml_index is not None else f"The GPU at {fault.subject}"
+    gpu = "The GPU" if fault.subject == "GPU" else named
     return Finding.of(
         Severity.ERROR if fault.severe else Severity.WARNING,
         fault.subject,
-        f"{fault.subject} shows {_listed(fault.signs)}",
+        f"{gpu} shows {_listed(fault.signs)}",
         dict.fromkeys(sign.fact for sign in fault.signs),
         Fix("replace-device") if fault.worn_out else None,
         Fix("reset-gpu", nvml_index=fault.nvml_index, lost=fault.lost),

@@ -8,7 +8,8 @@ from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 LOST_WORDS = ("lost", "reset", "restart", "fallen off", "err!", "cannot be read")  # "GPU is lost", "requires restart"
 # Messages about a lost GPU and other faults. None of them says which GPU it is.
-LOST = ("gpu-fallen-off-bus", "gpu-is-lost", "gpu-handle-unknown-error", "gpu-pcie-bus-error")
+PCIE_ERROR = "gpu-pcie-bus-error"
+LOST = ("gpu-fallen-off-bus", "gpu-is-lost", "gpu-handle-unknown-error", PCIE_ERROR)
 NVML_LOST = "nvml-15"  # NVML_ERROR_GPU_IS_LOST of nvml.h
 
 
@@ -92,8 +93,9 @@ def _reported(symptoms: Symptoms, devices: tuple[Device, ...]) -> FaultSign | No
     symptom = first(with_code(symptoms, NVML_LOST), found)
     if symptom is None:
         return None
-    text = "GPU is lost" if symptom.text.isdecimal() else symptom.text
-    return FaultSign(text=f'the error "{text}"', fact=symptom.fact, severe=True, lost=bool(lost))
+    error = "GPU is lost" if symptom.text.isdecimal() else symptom.text
+    text = "a PCIe error that was not corrected" if symptom.kind == PCIE_ERROR else f'the error "{error}"'
+    return FaultSign(text=text, fact=symptom.fact, severe=True, lost=bool(lost))
 
 
 def _owner(xid: Xid, devices: tuple[Device, ...]) -> int | None:

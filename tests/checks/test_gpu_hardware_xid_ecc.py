@@ -242,3 +242,21 @@ def test_a_channel_that_ended_counts_by_the_error_that_it_names(text: str, sever
     driver = Driver(xids=(Xid(number=45, pci_address="0000:01:00.0", text=text),))
     (finding,) = run_check("gpu-hardware-xid-ecc", driver=driver).findings
     assert finding.severity is severity
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "summary"),
+    [
+        ("gpu-pcie-bus-error", "nvidia 0000:01:00.0: AER: ...", "The GPU shows a PCIe error that was not corrected"),
+        ("gpu-is-lost", "GPU is lost", 'The GPU shows the error "GPU is lost"'),
+    ],
+)
+def test_a_fault_is_a_sentence(kind: str, text: str, summary: str) -> None:
+    """The line of the kernel log is the evidence, not the sentence."""
+    (finding,) = run_check("gpu-hardware-xid-ecc", symptoms=(Symptom(kind=kind, text=text),)).findings
+    assert finding.summary == summary
+
+
+def test_a_gpu_without_a_name_has_its_address() -> None:
+    (finding,) = check(xids=(xid(79, "0000:c1:00.0"),)).findings
+    assert finding.summary.startswith("The GPU at 0000:c1:00.0 shows Xid 79")
