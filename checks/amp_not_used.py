@@ -33,5 +33,5 @@ def amp_not_used(run: Run) -> Iterator[Finding]:
     share = steps.forward_share + steps.backward_share
     summary = f"The model multiplies float32 matrices of {large / 1e6:.1f} million weights without autocast"
     facts = ("run.steps.large_elements", "run.steps.precisions", "run.steps.autocasts", "run.memory.capability")
-    details = measured(share)
+    details = measured(share, steps.products_place)
     yield Finding.warning("precision", summary, facts, Fix("autocast", dtype=dtype, also=also), details=details)

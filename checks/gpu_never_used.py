@@ -22,14 +22,14 @@ def gpu_never_used(run: Run) -> Iterator[Finding]:
     """
     skip_unless(run.gpus, "no NVIDIA GPU was watched")
     steps = run.steps
-    details = measured(1.0)
+    details = measured(1.0, steps.products_place or steps.operators_place if steps is not None else "")
     if steps is not None and steps.parameter_devices:
         if steps.parameter_devices == ("cpu",) and not steps.sent_to_gpu:
             summary = "The optimizer trains parameters on the CPU, and nothing was sent to the GPU"
             inner = ("run.steps.parameter_devices", "run.steps.sent_to_gpu")
             yield Finding.error("the model", summary, inner, Fix("move-training-to-gpu"), details=details)
         return
-    if steps is not None and steps.sent_to_gpu:
+    if run.sent_to_gpu:
         return
     skip_unless(not _has_failed(run), f"the program failed with exit status {run.exit_status} before its first step")
     skip_unless(run.samples >= FEWEST_SAMPLES, f"{run.samples} samples of the GPU are too few")

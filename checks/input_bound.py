@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, Steps, measured
+from gpudoctor.model import Finding, Fix, Loader, Run, Steps, measured
 from gpudoctor.registry import Skip, check, counted_steps, skip_unless
 
 LEAST_SHARE = 0.25
@@ -57,7 +57,9 @@ def _inside(steps: Steps, run: Run) -> Finding:
         what = f"waits at {steps.loader_place or 'the loop'} for the DataLoader of {loader.dataset} ({workers}{made})"
         place = loader.made or steps.loader_place
         fixes = [
-            _with_workers(run) if not loader.workers else Fix("load-with-more-workers", workers=2 * loader.workers)
+            _with_workers(run, loader)
+            if not loader.workers
+            else Fix("load-with-more-workers", workers=2 * loader.workers)
         ]
     if run.cpu_cores and run.allowed_cpus and run.cpu_cores >= NEARLY_ALL_CPUS * run.allowed_cpus:
         fixes = [Fix("load-with-less-work")]
@@ -67,9 +69,10 @@ def _inside(steps: Steps, run: Run) -> Finding:
     return Finding.warning("training steps", summary, facts, *fixes, details=measured(share, place, saved=share))
 
 
-def _with_workers(run: Run) -> Fix:
+def _with_workers(run: Run, loader: Loader | None = None) -> Fix:
     """Return the fix with as many workers as there are CPUs, up to the usual number."""
-    return Fix("load-with-workers", workers=max(min(int(run.allowed_cpus or USUAL_WORKERS), USUAL_WORKERS), 1))
+    name = "share-stream-among-workers" if loader is not None and loader.is_iterable else "load-with-workers"
+    return Fix(name, workers=max(min(int(run.allowed_cpus or USUAL_WORKERS), USUAL_WORKERS), 1))
 
 
 def _from_outside(run: Run) -> Iterator[Finding]:

@@ -50,7 +50,7 @@ def _of_kernels(steps: Steps) -> Finding | None:
     each = f"{each_ms * 1000:.1f} µs"
     summary = f"Each step launches {kernels:,} kernels of {each}, which keep the GPU busy for {busy:.0%} of it"
     facts = ("run.steps.kernels", "run.steps.gpu_busy_ms", "run.steps.operators")
-    details = measured(share, saved=max(share - busy, 0.0))
+    details = measured(share, steps.operators_place, saved=max(share - busy, 0.0))
     return Finding.warning("kernels", summary, facts, Fix("launch-fewer-kernels"), details=details)
 
 
@@ -67,4 +67,6 @@ def _of_operations(steps: Steps) -> Finding | None:
     )
     passes = ("run.steps.forward_share", "run.steps.backward_share")
     facts = ("run.steps.operations", "run.steps.small_operations", "run.steps.operators", *passes)
-    return Finding.warning("kernels", summary, facts, Fix("launch-fewer-kernels"), details=measured(share))
+    return Finding.warning(
+        "kernels", summary, facts, Fix("launch-fewer-kernels"), details=measured(share, steps.operators_place)
+    )

@@ -28,5 +28,5 @@ def recompiles_each_step(run: Run) -> Iterator[Finding]:
     summary = f"torch.compile compiled {steps.graphs} more graphs in {steps.counted} steps{shapes}"
     facts = ("run.steps.graphs", "run.steps.shapes", "run.steps.compile_seconds")
     saved = min(share, steps.forward_share + steps.backward_share)
-    details = measured(share, saved=saved)
+    details = measured(share, steps.compiling_place, saved=saved)
     yield Finding.warning("torch.compile", summary, facts, Fix("compile-once"), details=details)

@@ -31,4 +31,4 @@ def tf32_not_used(run: Run) -> Iterator[Finding]:
     summary = f"Float32 products of {large / 1e6:.1f} million weights do not use TF32"
     facts = ("run.steps.tf32", "run.steps.large_elements", "run.steps.autocasts", "run.memory.capability")
     fix = Fix("enable-tf32", switch='torch.set_float32_matmul_precision("high")')
-    yield Finding.warning("precision", summary, facts, fix, details=measured(share))
+    yield Finding.warning("precision", summary, facts, fix, details=measured(share, steps.products_place))

@@ -58,7 +58,7 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
     fixes = (
         Fix("keep-data-on-gpu", size=_fits(again, run)) if _fits(again, run) else None,
         Fix("copy-in-one-piece") if steps.copies >= MANY_COPIES else None,
-        Fix("pin-and-overlap-copies"),
+        Fix("pin-and-overlap-copies") if steps.loader is not None else Fix("pin-data-and-overlap-copies"),
     )
     share = steps.copies_share
     details = measured(share, steps.copies_place, saved=share if is_measured else None)

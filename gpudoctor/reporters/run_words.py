@@ -36,7 +36,7 @@ def verdict(run: WatchedRun) -> tuple[str, str]:
         gain = speedup(best)
         return str(best.severity), f"{clean(best.check_id)}{f', {gain}' if gain else ''}"
     steps = run.run.steps
-    on_gpu = steps is not None and (steps.sent_to_gpu or "cuda" in steps.parameter_devices)
+    on_gpu = run.run.sent_to_gpu or (steps is not None and "cuda" in steps.parameter_devices)
     if steps is not None and steps.counted >= FEWEST_STEPS and on_gpu:
         return "healthy", "nothing measured limited the GPU"
     if watch.problem:
@@ -47,6 +47,8 @@ def verdict(run: WatchedRun) -> tuple[str, str]:
     if all(gpu.utilization_percent is None for gpu in run.run.gpus):
         mig = " (MIG)" if any(gpu.is_mig for gpu in run.run.gpus) else ""
         return "info", f"the GPU was not watched: NVML does not report its utilisation{mig}"
+    if run.run.gpus and on_gpu and not any(gpu.is_used for gpu in run.run.gpus):
+        return "info", "the program used the GPU, but too little was seen to say what limited it"
     if run.run.gpus and all(gpu.is_used is False for gpu in run.run.gpus):
         return "info", "the program did not use the GPU"
     if run.run.gpus and not any(gpu.is_used for gpu in run.run.gpus):

@@ -144,6 +144,9 @@ def steps_of(seen: dict[str, Any]) -> Steps | None:
         synchronising_call=places["synchronising"][1],
         synchronising_package=places["synchronising"][2],
         cloning_place=places["cloning"][0],
+        operators_place=_shown(seen, *seen.get("operators_at", ("", 0))),
+        products_place=_shown(seen, *seen.get("products_at", ("", 0))),
+        compiling_place=_shown(seen, *seen.get("compiling_at", ("", 0))),
         loader=_loader(seen),
         source_bytes=seen.get("source_bytes"),
         operations=seen.get("operations"),
@@ -173,7 +176,7 @@ def _loader(seen: dict[str, Any]) -> Loader | None:
     if found is None:
         return None
     own = {name: found[name] for name in ("workers", "pin_memory", "batch_size", "dataset", "dataset_length", "epochs")}
-    return Loader(**own, made=_shown(seen, *found["made"]))
+    return Loader(**own, is_iterable=found.get("is_iterable", False), made=_shown(seen, *found["made"]))
 
 
 def _place(seen: dict[str, Any], kind: str) -> tuple[str, str, str]:

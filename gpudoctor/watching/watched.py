@@ -50,6 +50,7 @@ def run_of(
         steps=steps,
         memory=None if trainer is None else memory_of(trainer),
         exit_status=exit_status,
+        sent_to_gpu=any(each.get("sent_to_gpu") for each in seen),
         imports_torch=any("torch" in each for each in seen) if seen else None,
         inside="" if steps else inside or why_missing(list(seen)),
         cpu_cores=median(cpu) if cpu else None,

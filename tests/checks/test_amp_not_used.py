@@ -38,3 +38,7 @@ def test_the_precision_is_one_that_the_gpu_has(capability: tuple[int, ...], dtyp
     (fix,) = finding(CHECK, run).fixes
     assert fix.arguments["dtype"] == dtype
     assert ("GradScaler" in finding(CHECK, run).remedies[0].summary) is (dtype == "torch.float16")
+
+
+def test_the_place_is_the_line_with_the_largest_products() -> None:
+    assert finding(CHECK, steps(autocast=None, products_place="model.py:9")).details["place"] == "model.py:9"

@@ -19,6 +19,7 @@ NEVER = outside(is_used=False, utilization_percent=0.0)
         pytest.param(steps(parameter_devices=("cpu",), sent_to_gpu=False), Outcome.FOUND, id="trains on the CPU"),
         pytest.param(steps(parameter_devices=("cpu",)), Outcome.PASSED, id="data went to the GPU"),
         pytest.param(NEVER, Outcome.FOUND, id="from outside"),
+        pytest.param(replace(NEVER, sent_to_gpu=True), Outcome.PASSED, id="no steps, but data went to the GPU"),
         pytest.param(replace(outside(is_used=False), samples=4), Outcome.SKIPPED, id="four samples"),
         pytest.param(outside(is_used=None), Outcome.SKIPPED, id="in a container"),
         pytest.param(replace(NEVER, exit_status=0), Outcome.FOUND, id="has ended"),
@@ -46,3 +47,10 @@ def test_the_change_as_code() -> None:
     found = finding(CHECK, steps(parameter_devices=("cpu",), sent_to_gpu=False))
     assert found.severity is Severity.ERROR
     assert found.remedies[0].commands[0] == 'model = model.to("cuda")'
+
+
+def test_the_place_is_where_the_cpu_computes() -> None:
+    never = {"parameter_devices": ("cpu",), "sent_to_gpu": False, "operators_place": "train.py:7"}
+    assert finding(CHECK, steps(**never)).details["place"] == "train.py:7"
+    assert finding(CHECK, steps(**never, products_place="model.py:9")).details["place"] == "model.py:9"
+    assert finding(CHECK, NEVER).details["place"] is None

@@ -58,6 +58,8 @@ def test_the_gain_the_place_and_the_change() -> None:
         (steps(loader_share=0.7), "load-with-more-workers"),
         (replace(steps(loader_share=0.7), cpu_cores=14.5), "load-with-less-work"),
         (steps(loader_share=0.7, loader=None), "load-with-workers"),
+        (steps(loader_share=0.7, loader=replace(LOADER, workers=0, is_iterable=True)), "share-stream-among-workers"),
+        (steps(loader_share=0.7, loader=replace(LOADER, is_iterable=True)), "load-with-more-workers"),
         (outside(idle_share=0.6, idle_cpu_cores=0.1), "prefetch-data"),
         (outside(idle_share=0.6, idle_cpu_cores=4.0), "load-with-less-work"),
         (replace(outside(idle_share=0.6, idle_cpu_cores=1.0), imports_torch=False), "prepare-input-ahead"),

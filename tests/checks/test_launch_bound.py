@@ -49,3 +49,9 @@ def test_nothing_measures_what_can_be_saved() -> None:
     assert "400 operations, 400 of them small; the whole step dispatches 1,300 operators;" in found.summary
     assert (found.details["share"], found.details["saved"]) == (pytest.approx(0.8), None)
     assert "torch.compile" in found.remedies[0].commands[0]
+
+
+def test_the_place_is_the_line_with_most_operators() -> None:
+    place = {"operators_place": "cell.py:8"}
+    assert finding(CHECK, steps(operations=400, small_operations=400, **place)).details["place"] == "cell.py:8"
+    assert finding(CHECK, steps(kernels=1000, gpu_busy_ms=4.0, **place)).details["place"] == "cell.py:8"

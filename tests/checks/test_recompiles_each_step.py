@@ -30,3 +30,8 @@ def test_the_shapes_and_the_cost() -> None:
     assert found.summary == "torch.compile compiled 8 more graphs in 100 steps, for 12 shapes of its input"
     assert found.details["saved"] == 0.5
     assert "dynamic=True" in found.remedies[0].commands[1]
+
+
+def test_the_place_is_the_function_that_is_compiled() -> None:
+    run = steps(is_compiled=True, graphs=8, compile_seconds=1.0, compiling_place="train.py:5")
+    assert finding(CHECK, run).details["place"] == "train.py:5"

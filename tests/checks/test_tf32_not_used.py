@@ -34,3 +34,7 @@ def test_outcome(run: Run, expected: Outcome) -> None:
 def test_the_change_is_one_line() -> None:
     found = finding(CHECK, steps(autocast=None))
     assert 'torch.set_float32_matmul_precision("high")' in found.remedies[0].summary
+
+
+def test_the_place_is_the_line_with_the_largest_products() -> None:
+    assert finding(CHECK, steps(autocast=None, products_place="model.py:9")).details["place"] == "model.py:9"

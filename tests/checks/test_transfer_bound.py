@@ -70,3 +70,9 @@ def test_a_loader_that_is_iterated_again_copies_again() -> None:
 
 def test_many_copies_become_one() -> None:
     assert "copy-in-one-piece" in [fix.name for fix in finding(CHECK, steps(copies_share=0.3, copies=64.0)).fixes]
+
+
+def test_a_program_without_a_loader_pins_its_data_itself() -> None:
+    run = steps(copies_share=0.3, copy_bytes=2.0**20, pageable_bytes=2.0**20, loader=None)
+    assert [fix.name for fix in finding(CHECK, run).fixes] == ["pin-data-and-overlap-copies"]
+    assert not any("DataLoader" in command for command in finding(CHECK, run).remedies[0].commands)

@@ -35,7 +35,7 @@ def test_operators(names: str, count: int) -> None:
     events = [
         event("pop") if part.strip() == ")" else event("push", part.strip("( ")) for part in parts if part.strip()
     ]
-    assert operators_in([event("mark"), *events]) == count
+    assert len(operators_in([event("mark"), *events])) == count
 
 
 def kernel(name: str, begin: int, end: int, device: str = "cuda", *, is_annotation: bool = False) -> Any:
@@ -136,3 +136,29 @@ def test_a_program_that_is_in_the_way(program: str, is_counted: bool, tmp_path: 
     done, report = watched(tmp_path, {}, "-c", EARLY.format(operators=0, kernels=0) + program, "cpu")
     assert done.returncode == 0, done.stderr
     assert ("operators" in report["steps"], "kernels" in report["steps"]) == (is_counted, False)
+
+
+LINES = """
+big = torch.nn.Linear(64, 64).to(device)
+class Many(torch.nn.Module):
+    def forward(self, inputs):
+        for _ in range(30):
+            inputs = inputs * 0.999  # MANY
+        return big(inputs)  # PRODUCTS
+model, optimizer = Many(), torch.optim.SGD(big.parameters(), lr=0.1, foreach=False)
+for number in range(40):
+    model(torch.ones(256, 64, device=device)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.environments
+def test_the_lines_of_operators_and_of_products(tmp_path: Path) -> None:
+    """Neither the backward pass, which has as many operators, nor the optimizer is the line to change."""
+    program = EARLY.format(operators=0, kernels=2**62) + LINES
+    done, report = watched(tmp_path, {}, "-c", program, "cpu")
+    assert done.returncode == 0, done.stderr
+    lines = {line.rpartition("# ")[2]: number for number, line in enumerate(program.splitlines(), 1) if "# " in line}
+    steps = report["steps"]
+    assert steps["operators_place"] == f"<string>:{lines['MANY']}"
+    assert steps["products_place"] == f"<string>:{lines['PRODUCTS']}"

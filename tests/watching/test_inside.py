@@ -109,6 +109,29 @@ def test_compilation(fault: str, expected: list[str], tmp_path: Path) -> None:
     done, report = watched(tmp_path, {}, str(TRAINING), fault, STEPS, "cpu")
     assert done.returncode == 0, done.stderr
     assert [finding["check"] for finding in report["findings"]] == expected
+    assert report["steps"]["compiling_place"] == f"{TRAINING}:{line_of('COMPILED')}"
+
+
+INFERENCE = """
+import sys, time, torch
+model = torch.nn.Linear(64, 8).to(sys.argv[1])
+inputs, end = torch.ones(4, 64, device=sys.argv[1]), time.time() + 3
+while time.time() < end:
+    with torch.inference_mode():
+        model(inputs)
+"""
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cuda", []), ("cpu", ["gpu-never-used"])])
+def test_a_loop_of_inference_has_no_steps(
+    device: str, expected: list[str], driver_stand_in: Install, tmp_path: Path
+) -> None:
+    """NVML shows no use of the GPU; the inside saw whether anything was sent there."""
+    idle = pretend(tmp_path / "machine", Machine(gpus=(Gpu(facts={"utilization": 0}),)), driver_stand_in)
+    done, report = watched(tmp_path, idle, "-c", INFERENCE, device, options=("--every", "0.2"))
+    assert done.returncode == 0, done.stderr
+    assert [finding["check"] for finding in report["findings"]] == expected
+    assert report["steps"] is None
 
 
 def test_the_hook_changes_no_result_and_no_random_number(machine: dict[str, str], tmp_path: Path) -> None:

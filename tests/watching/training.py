@@ -42,7 +42,7 @@ class Deep(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         self.first, self.second = torch.nn.Linear(WIDE, WIDE), torch.nn.Linear(WIDE, 1)
 
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:  # COMPILED
         hidden = torch.relu(self.first(inputs))
         for _ in range(300 if FAULT == "launch-bound" else 0):
             hidden = hidden * 0.999

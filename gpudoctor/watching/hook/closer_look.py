@@ -9,6 +9,7 @@ for the GPU twice then.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import sys
 import threading
@@ -47,12 +48,26 @@ WITHOUT_KERNEL = frozenset(
 )
 """Operators that only give another view of a tensor, allocate memory, or bring a value to the program."""
 
+PRODUCTS = frozenset(
+    (
+        "addmm",
+        "baddbmm",
+        "bmm",
+        "convolution_overrideable",
+        "cudnn_convolution",
+        "mkldnn_convolution",
+        "mm",
+        "_addmm_activation",
+    )
+)
+"""Those that other operators call, so that nothing counts twice."""
+
 
 class CloserLook:
     """What the recorder calls between two steps, and in one that takes too long, once `look_at_ns` has passed."""
 
     def __init__(self, patching: Patching) -> None:
-        self._torch, self._recorder = patching.torch, patching.recorder
+        self._patching, self._torch, self._recorder = patching, patching.torch, patching.recorder
         self._looks: list[tuple[int, Any]] = [(OPERATORS_AFTER_NS, Operators), (KERNELS_AFTER_NS, Kernels)]
         self._tries = self._first_ns = self._until_ns = self._thread = 0
         self._running: Any = None
@@ -97,7 +112,7 @@ class CloserLook:
             look = self._looks[0][1]
             if look.is_possible(self._torch, self._recorder):
                 self._recorder.spoil_step()
-                self._thread, self._running = threading.get_ident(), look(self._torch)
+                self._thread, self._running = threading.get_ident(), look(self._patching)
                 self._until_ns = time.perf_counter_ns() + LONGEST * self._recorder.usual_step_ns() + LONGER_NS
                 return
             self._looks.pop(0)
@@ -141,14 +156,15 @@ class CloserLook:
 
 
 class Operators:
-    """Counts the operators of a step, also those of its backward pass, from now on."""
+    """Counts the operators of a step, also those of its backward pass, from now on, and finds their lines."""
 
-    def __init__(self, _torch: Any) -> None:
+    def __init__(self, patching: Patching) -> None:
         from torch._C._profiler import _ExperimentalConfig
         from torch.autograd import ProfilerConfig, ProfilerState, _disable_profiler_legacy, _enable_profiler_legacy
 
         self._disable = _disable_profiler_legacy
-        switches = [False] * 5
+        self._places = patching.places
+        switches = (True, False, True, False, False)  # with shapes and stacks
         _enable_profiler_legacy(ProfilerConfig(ProfilerState.CPU, *switches, _ExperimentalConfig()))
 
     @staticmethod
@@ -157,31 +173,58 @@ class Operators:
         return not torch.autograd._profiler_enabled()
 
     def end(self) -> dict[str, Any]:
-        """Return how many it were."""
-        return {"operators": sum(operators_in(events) for events in self._disable())}
+        """Return how many it were, the line with most of them, and the line with the largest matrix products."""
+        threads = self._disable()
+        operators = [event for events in threads for event in operators_in(events)]
+        each: dict[tuple[str, int], int] = {}
+        for event in operators:
+            place = self._places.of_stack(event.stack())
+            each[place] = each.get(place, 0) + 1
+        products: dict[tuple[str, int], int] = {}
+        for event in (event for events in threads for event in events if event.kind() == "push" and is_product(event)):
+            place = self._places.of_stack(event.stack())
+            products[place] = products.get(place, 0) + product_size(event)
+        found: dict[str, Any] = {"operators": len(operators)}
+        for name, lines in (("operators_at", each), ("products_at", products)):
+            lines.pop(("", 0), None)
+            best = max(lines, key=lambda place: lines[place], default=("", 0))
+            if lines.get(best):
+                found[name] = best
+        return found
 
 
-def operators_in(events: Any) -> int:
-    """Return how many operators of a thread launch work: those with no other such one inside."""
-    count = 0
-    outer: list[tuple[str, int]] = []  # name, and the count when it began
+def is_product(event: Any) -> bool:
+    """Return whether an operator multiplies matrices, or is a convolution."""
+    return event.name().partition("::")[2] in PRODUCTS
+
+
+def product_size(event: Any) -> int:
+    """Return a measure of the work in a product: the elements of both factors, multiplied."""
+    return math.prod(sorted(math.prod(shape) for shape in event.shapes() if shape)[-2:])
+
+
+def operators_in(events: Any) -> list[Any]:
+    """Return the beginnings of those operators of a thread that launch work: those with no other such one inside."""
+    found: list[Any] = []
+    outer: list[tuple[Any, int]] = []  # its beginning, and how many were found before
     for event in events:
         kind = event.kind()
         if kind == "push":
-            outer.append((event.name(), count))
+            outer.append((event, len(found)))
         elif kind == "pop" and outer:
-            name, before = outer.pop()
-            library, _, operator = name.partition("::")
-            count += (
-                bool(operator) and count == before and library not in NO_LIBRARIES and operator not in WITHOUT_KERNEL
-            )
-    return count
+            begun, before = outer.pop()
+            library, _, operator = begun.name().partition("::")
+            launches = operator and library not in NO_LIBRARIES and operator not in WITHOUT_KERNEL
+            if launches and len(found) == before:
+                found.append(begun)
+    return found
 
 
 class Kernels:
     """Counts the kernels of a step, and the time in which at least one runs, from now on."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, patching: Patching) -> None:
+        torch = patching.torch
         from torch.autograd import DeviceType
         from torch.autograd.profiler import profile
 

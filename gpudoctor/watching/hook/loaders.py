@@ -56,6 +56,8 @@ def _patch_iteration(patching: Patching, made: Any) -> None:
 
 
 def _settings(loader: Any) -> dict[str, Any]:
+    from torch.utils.data import IterableDataset
+
     return {
         "workers": loader.num_workers,
         "pin_memory": bool(loader.pin_memory),
@@ -63,6 +65,7 @@ def _settings(loader: Any) -> dict[str, Any]:
         "persistent_workers": bool(getattr(loader, "persistent_workers", False)),
         "prefetch_factor": getattr(loader, "prefetch_factor", None),
         "dataset": type(loader.dataset).__name__,
+        "is_iterable": isinstance(loader.dataset, IterableDataset),
         "dataset_length": len(loader.dataset) if hasattr(type(loader.dataset), "__len__") else None,
     }
 

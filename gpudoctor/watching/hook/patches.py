@@ -17,7 +17,8 @@ def install(torch: Any, recorder: Recorder) -> Patching:
     """Patch torch so that `recorder` hears of loaders, copies, synchronisation, clones, passes and steps."""
     # PyTorch that names a CUDA version and was built without CUDA computes on the CPU what it says the GPU does.
     recorder.stand_in = bool(torch.version.cuda) and not torch.backends.cuda.is_built()
-    patching, facts = Patching(torch, recorder), TorchFacts(torch)
+    patching = Patching(torch, recorder)
+    facts = TorchFacts(torch, patching.places)
     patch_loaders(patching)
     patch_tensors(patching)
     patch_passes(patching, facts)

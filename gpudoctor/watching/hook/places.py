@@ -8,9 +8,13 @@ import sys
 import sysconfig
 from contextlib import suppress
 from types import FrameType
+from typing import Any
 
 MOST_FRAMES = 60
 INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+NOT_FORWARD = (("autograd", "__init__.py"), ("autograd", "graph.py"), ("amp", "grad_scaler.py"), ("optim", ""))
+"""Of torch: what it computes there is not part of the forward pass."""
+
 _FOLDERS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 _FOLDERS |= {os.path.dirname(os.path.abspath(__file__)), site.getusersitepackages()}
 
@@ -29,6 +33,7 @@ class Places:
     def __init__(self, torch_folder: str) -> None:
         self.torch_folder = torch_folder
         self._folders = tuple(f"{folder}{os.sep}" for folder in {*_FOLDERS, torch_folder} if folder)
+        self._not_forward = tuple(os.path.join(torch_folder, *parts) for parts in NOT_FORWARD)
         self._known: dict[str, bool] = {}
         self._start = os.getcwd()
 
@@ -61,4 +66,15 @@ class Places:
             if not self.is_library(file):
                 return (file if file.startswith("<") else os.path.join(self._start, file)), frame.f_lineno
             frame = frame.f_back
+        return "", 0
+
+    def of_stack(self, stack: Any) -> tuple[str, int]:
+        """Return the same for a stack as torch's profiler writes it, innermost first; ("", 0) below a backward pass."""
+        for entry in stack:
+            file, _, rest = entry.rpartition("(")
+            line = rest.partition(")")[0]
+            if file.startswith(self._not_forward) or not line.isdigit():
+                break
+            if not self.is_library(file):
+                return (file if file.startswith("<") else os.path.join(self._start, file)), int(line)
         return "", 0

@@ -26,6 +26,7 @@ OTHERS_TAKE_OVER = 10
 MOST_SERIES = 256
 MOST_PLACES = 200
 MOST_SHAPES = 64
+SINGLE_LINES = ("operators_at", "products_at", "compiling_at")
 PARTS = ("loader", "prepare", "copies", "synchronising", "cloning", "forward", "backward", "optimizer")
 
 
@@ -196,7 +197,7 @@ class Recorder:
             more = self.ask(in_step=in_step)
             path = os.path.join(self._folder, f"{self.pid}.json")
             with open(f"{path}.new", "w", encoding="utf-8") as file:
-                json.dump({**self._state(), **more}, file)
+                json.dump(_with_cells({**self._state(), **more}), file)
             os.replace(f"{path}.new", path)
 
     def _state(self) -> dict[str, Any]:
@@ -216,9 +217,14 @@ class Recorder:
             "parts": self.parts,
             "counts": self.counts,
             "places": [[*place, *numbers] for place, numbers in self.places.items()],
-            "cells": cells_of({place[1] for place in self.places}),
             "shapes": len(self.shapes),
             "series": self.series,
             "stand_in": self.stand_in,
             **self.facts,
         }
+
+
+def _with_cells(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state with the numbers of the notebook cells that its lines are in."""
+    files = {place[1] for place in state["places"]} | {state[name][0] for name in SINGLE_LINES if name in state}
+    return {**state, "cells": cells_of(files)}

@@ -6,6 +6,8 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+from .places import Places
+
 _MEMORY = {
     "allocated_peak": "allocated_bytes.all.peak",
     "reserved": "reserved_bytes.all.current",
@@ -21,8 +23,8 @@ class TorchFacts:
     graphs_at_begin: compiled before the second step. seconds_at_begin: of compiling, before the first counted step.
     """
 
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
+    def __init__(self, torch: Any, places: Places) -> None:
+        self._torch, self._places = torch, places
         self._training: dict[int, dict[str, Any]] = {}
         self.graphs_at_begin: int | None = None
         self.seconds_at_begin = 0.0
@@ -31,12 +33,22 @@ class TorchFacts:
         """Return the facts. in_step: the program trains, and has not ended."""
         found: dict[str, Any] = {"compiled": {**compiled(), **self._at_begin()}}
         with suppress(Exception):
+            found.update(self._compiling_at())
+        with suppress(Exception):
             found["tf32"] = bool(self._torch.backends.cuda.matmul.allow_tf32)
         cuda = self._torch.cuda
         with suppress(Exception):
             if cuda.is_initialized():
                 found["gpus"] = [self._gpu(index, in_step) for index in range(cuda.device_count())]
         return found
+
+    def _compiling_at(self) -> dict[str, Any]:
+        """Return the first line of the user's function that was compiled most often lately, if there is one."""
+        dynamo: Any = sys.modules.get("torch._dynamo.utils")
+        metrics = dynamo.get_compilation_metrics() if dynamo is not None else ()
+        lines = [(each.co_filename, each.co_firstlineno) for each in metrics if each.co_filename]
+        own = [line for line in lines if not self._places.is_library(line[0])]
+        return {"compiling_at": max(own, key=own.count)} if own else {}
 
     def _at_begin(self) -> dict[str, Any]:
         return {"graphs_at_begin": self.graphs_at_begin, "seconds_at_begin": self.seconds_at_begin}
