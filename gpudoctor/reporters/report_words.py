@@ -178,7 +178,9 @@ def skipped_groups(results: Iterable[CheckResult], *, applicable: bool) -> list[
     for result in results:
         if result.outcome is Outcome.SKIPPED and result.applicable is applicable:
             fact = unknown_fact(result.reason)
-            groups.setdefault(f"unknown {label(fact)}" if fact else clean(result.reason), []).append(result.check_id)
+            groups.setdefault(f"not known ({label(fact)})" if fact else clean(result.reason), []).append(
+                result.check_id
+            )
     return sorted(groups.items(), key=lambda group: -len(group[1]))
 
 

@@ -83,9 +83,9 @@ def test_checks_of_one_reason_are_one_group() -> None:
 @pytest.mark.parametrize(
     ("reason", "shown"),
     [
-        ("driver.version is unknown", "unknown driver version"),
-        ("images: not-run (not in the report)", "unknown images"),
-        ("taken_at: not known", "unknown time of the report"),
+        ("driver.version is unknown", "not known (driver version)"),
+        ("images: not-run (not in the report)", "not known (images)"),
+        ("taken_at: not known", "not known (time of the report)"),
         ("whether the device supports bf16 is unknown", "whether the device supports bf16 is unknown"),
     ],
 )

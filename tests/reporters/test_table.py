@@ -310,9 +310,9 @@ def test_checks_without_the_same_fact_are_one_entry_with_its_label() -> None:
     lines = render(report(snapshot=Snapshot(), others=results, proof=WORKS), screen=Screen(verbosity=1)).splitlines()
     assert lines[2:7] == [
         "skipped 5:",
-        "  unknown PyTorch version: a, b",
+        "  not known (PyTorch version): a, b",
         "  not WSL: c",
-        "  unknown driver version: d",
+        "  not known (driver version): d",
         "  whether any of them has one is unknown: e",
     ]
 
