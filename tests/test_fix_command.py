@@ -10,9 +10,12 @@ import sys
 
 import pytest
 
+from gpudoctor.commands.fix import fix
+from gpudoctor.errors import GpudoctorError
 from tests.conftest import Install
 from tests.fixing.beds import Bed
 from tests.fixing.conftest import bed, bundled_pip
+from tests.reporters import reports
 from tests.stand_ins import Cuda, Nvml
 
 __all__ = ["bed", "bundled_pip"]
@@ -57,6 +60,34 @@ def test_an_error_is_a_result_too_in_json(arguments: tuple[str, ...], bed: Bed) 
     done = bed.environment().fix(*arguments)
     assert (done["exit"], done["status"], done["plan"]) == (2, "refused", [])
     assert done["said"] == f"gpudoctor: {done['why']}\n"
+
+
+@pytest.mark.parametrize("arguments", [("--yes",), ("--yes", "--format", "json"), ("--undo",)])
+def test_the_exit_status_is_the_fixs_own_if_its_result_cannot_be_written(bed: Bed, arguments: tuple[str, ...]) -> None:
+    env = bed.environment(*CPU)
+    if "--undo" in arguments:
+        assert env.fix("--yes")["status"] == "fixed"
+    command = [sys.executable, "-m", "gpudoctor", "fix", *arguments, "--python", env.python, "--fast"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command,
+            env=dict(bed.variables),
+            cwd=bed.folder,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert "gpudoctor: the result cannot be written (No space left on device); the " in done.stderr
+    assert env.versions()["torch"] == ("2.13.0+cpu" if "--undo" in arguments else "2.13.0+cu130")
+
+
+def test_too_little_known_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpudoctor.commands.fix._Run.check", lambda _: reports.UNKNOWN)
+    with pytest.raises(GpudoctorError, match="too little is known to fix anything") as found:
+        fix.main(["--yes"], standalone_mode=False)
+    assert found.value.exit_status == 3
 
 
 def test_what_is_no_python_is_wrong_use(bed: Bed) -> None:

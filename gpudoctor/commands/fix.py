@@ -71,6 +71,8 @@ def fix(names: tuple[str, ...], undo: bool, resume: bool, project: bool, **optio
         python = (report.snapshot.python and report.snapshot.python.executable) or ""
         chosen = choose(report, names)
         steps = steps_of(chosen, python)
+        if not steps and not names and report.verdict == "unknown":
+            raise GpudoctorError("too little is known to fix anything: gpudoctor check says what is missing")
         if any(not step.actions for step in steps) and not run.is_dry:
             remember(run.fixer.interpreter, names)
         elif not run.is_dry:
@@ -149,15 +151,16 @@ class _Run:
         from gpudoctor.fixing.result import FixResult, render_json
 
         undone = self.fixer.undo()
-        if self.is_json:
-            plan = Plan(steps=(), edits=undone.left)
-            print_text(render_json(FixResult(plan=plan, status="undone", why=undone.sentence)))
-        else:
-            _print(undone.sentence)
-            for edit in undone.left:
-                _print(f"What the fix changed in {edit.path}:")
-                for line in edit.diff:
-                    _print(f"     {line}")
+        with _written(f"the undo was done: {undone.sentence}"):
+            if self.is_json:
+                plan = Plan(steps=(), edits=undone.left)
+                print_text(render_json(FixResult(plan=plan, status="undone", why=undone.sentence)))
+            else:
+                _print(undone.sentence)
+                for edit in undone.left:
+                    _print(f"What the fix changed in {edit.path}:")
+                    for line in edit.diff:
+                        _print(f"     {line}")
         sys.exit(EXIT_FINDINGS if undone.left else 0)
 
     def finish(
@@ -220,6 +223,11 @@ class _Run:
             raise UsageError("nothing was changed")
 
     def _end(self, result: FixResult) -> NoReturn:
+        with _written("" if result.status == "planned" else f"the fix ended: {result.status} {result.why}".rstrip()):
+            self._show(result)
+        sys.exit(result.exit_status)
+
+    def _show(self, result: FixResult) -> None:
         from gpudoctor.fixing.result import ending, plan_lines, render_json
         from gpudoctor.fixing.script import script
 
@@ -234,7 +242,22 @@ class _Run:
                 _note(f"gpudoctor: {result.why}")
             for line in ending(result) if result.status != "refused" else ():
                 _print(line)
-        sys.exit(result.exit_status)
+
+
+@contextmanager
+def _written(otherwise: str) -> Iterator[None]:
+    """Say on standard error how it ended if standard output takes nothing: the exit status stays the fix's own.
+
+    otherwise: what to say; "" if nothing was changed, and the error ends the program.
+    """
+    try:
+        yield
+    except OSError as error:
+        if not otherwise:
+            raise
+        _note(f"gpudoctor: the result cannot be written ({error.strerror}); {otherwise}")
+        with suppress(OSError):  # what Python flushes at its end has nowhere to go
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print(text: str) -> None:

@@ -1,17 +1,22 @@
 """Whether the packages that a fix changes can be imported, each by a process of the environment's own."""
 
 import os
+import re
+import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 
 from gpudoctor.fixing.environment import Distribution, Inventory, needs_of
-from gpudoctor.fixing.programs import Failed, run_to_end
+from gpudoctor.fixing.programs import Failed, wait_for
 
 SECONDS = 120.0
 """How long all of them together may take; what is not imported by then is not judged."""
 
+TOO_SLOW = "there was no time to import it"
+
 _IMPORT = "import importlib, sys; importlib.import_module(sys.argv[1])"
-_LONGEST_REASON = 200
+_RAISED = r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt)\b"
+_LONGEST_REASON, _MOST_CHARACTERS = 200, 1_000_000
 
 
 def not_importable(inventory: Inventory, names: Collection[str], environ: Mapping[str, str]) -> dict[str, str]:
@@ -19,8 +24,9 @@ def not_importable(inventory: Inventory, names: Collection[str], environ: Mappin
     found, deadline = dict[str, str](), time.monotonic() + SECONDS
     for item in _affected(inventory, names):
         module, left = module_of(item), deadline - time.monotonic()
-        if module and left > 0 and (why := _complaint(inventory.executable, module, environ, left)):
-            found[item.name] = why
+        if module:
+            why = _complaint(inventory.executable, module, environ, left) if left > 0 else TOO_SLOW
+            found.update({item.name: why} if why else {})
     return found
 
 
@@ -46,11 +52,15 @@ def _affected(inventory: Inventory, names: Collection[str]) -> Iterator[Distribu
 
 
 def _complaint(python: str, module: str, environ: Mapping[str, str], seconds: float) -> str:
-    """Return why the module cannot be imported; "" if it can, or if it takes too long to know."""
+    """Return why the module cannot be imported; "" if it can."""
     quiet = {**environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        _, said, status = run_to_end((python, "-c", _IMPORT, module), quiet, folder=os.sep, seconds=seconds)
-    except Failed:
-        return ""
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
-    return (last[:_LONGEST_REASON] or f"its import ends with exit status {status}") if status else ""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        try:
+            status = wait_for((python, "-c", _IMPORT, module), quiet, said, os.sep, seconds)
+        except Failed:
+            return TOO_SLOW
+        said.seek(0)
+        lines = [line.strip() for line in said.read(_MOST_CHARACTERS).splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(_RAISED, line)]
+    shown = (raised or lines)[-1:]
+    return (shown[0][:_LONGEST_REASON] if shown else f"its import ends with exit status {status}") if status else ""

@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
+from typing import IO
 
 from gpudoctor.errors import UsageError
 from gpudoctor.privacy import mask_secrets
@@ -73,20 +74,50 @@ def run_to_end(
     environ: Mapping[str, str],
     kept_open: tuple[int, ...] = (),
     folder: str | None = None,
-    seconds: float = LONGEST_SECONDS,
 ) -> tuple[str, str, int]:
-    """Run the command, and return its standard output, its standard error and its exit status.
+    """Run the command, and return its standard output, its standard error and its exit status."""
+    process = _start(command, environ, subprocess.PIPE, subprocess.PIPE, folder, kept_open)
+    try:
+        out, error_text = process.communicate(timeout=LONGEST_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{os.path.basename(command[0])} took longer than {LONGEST_SECONDS / 3600:g} hours") from None
+    finally:
+        _end(process)
+    return out, error_text, process.returncode
+
+
+def wait_for(command: Sequence[str], environ: Mapping[str, str], said: IO[str], folder: str, seconds: float) -> int:
+    """Run the command in a folder, and return its exit status. What it starts is not waited for.
+
+    said: the file that takes its standard error.
 
     Raises:
         Refused: it cannot be run.
         Failed: it takes longer than that many seconds.
     """
+    process = _start(command, environ, subprocess.DEVNULL, said, folder, ())
     try:
-        process = subprocess.Popen(
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{os.path.basename(command[0])} took longer than {seconds:.0f} s") from None
+    finally:
+        _end(process)
+
+
+def _start(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    out: int,
+    error: int | IO[str],
+    folder: str | None,
+    kept_open: tuple[int, ...],
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=out,
+            stderr=error,
             env=environment_of(environ),
             text=True,
             errors="replace",
@@ -94,15 +125,8 @@ def run_to_end(
             pass_fds=kept_open,
             cwd=folder,
         )
-    except OSError as error:
-        raise Refused(f"{command[0]} cannot be run: {error.strerror}") from None
-    try:
-        out, error_text = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"{os.path.basename(command[0])} took longer than {seconds / 3600:.2g} hours") from None
-    finally:
-        _end(process)
-    return out, error_text, process.returncode
+    except OSError as problem:
+        raise Refused(f"{command[0]} cannot be run: {problem.strerror}") from None
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -137,6 +161,6 @@ def complaint(said: str) -> str:
     because = re.search(r"(?:cause:|╰─▶) +((?:Because|Cannot solve) .+(?:\n +\S.*)*)", said)
     if because:
         return re.sub(r"\s+", " ", because[1])
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in said.splitlines() if line.strip() and line.strip() != "ERROR: Exception:"]
     errors = [text for line in lines if (text := re.sub(r"(?i)^(?:(?:error|cause):|[×╰─▶]+)[\s×]*", "", line)) != line]  # noqa: RUF001 - uv, pixi
     return re.sub(r"\s+", " ", "; ".join(errors[:_SHOWN_LINES] or lines[-1:]))

@@ -4,6 +4,7 @@ Only versions, addresses of PyTorch's indexes and one line of a compose file cha
 """
 
 import difflib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +20,8 @@ from gpudoctor.trust import refuse_links_of_others
 
 PATTERNS = ("requirements*.txt", "constraints*.txt", "pyproject.toml", "Dockerfile*")
 COMPOSE = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
-_MOST_BYTES = 1 << 20
+_INCLUDED = r"(?m)^[ \t]*(?:-r|-c|--requirement|--constraint)[ =]*([^\s#=][^\s#]*)"
+_MOST_BYTES, _MOST_FILES = 1 << 20, 50
 _VARIANT = rf"({re.escape(INDEX)}/)(cpu|cu\d+|rocm[\d.]+|xpu)(?![\w.])"
 
 
@@ -62,10 +64,10 @@ def edits_of(resolution: Resolution | None, services: Sequence[str], folder: Pat
 
 
 def _edits(pins: Sequence[Pin], services: Sequence[str], folder: Path) -> Iterator[FileEdit]:
-    for path in sorted({path for pattern in PATTERNS for path in folder.glob(pattern)}):
+    for path in _files(folder):
         text = _read(path)
         if text is not None:
-            yield FileEdit(path=path, before=text, after=with_versions(text, pins))
+            yield _refuse_hashes(FileEdit(path=path, before=text, after=with_versions(text, pins)))
     compose = next((folder / name for name in COMPOSE if (folder / name).is_file()), None)
     text = _read(compose) if compose is not None and services else None
     if compose is not None and text is not None:
@@ -73,6 +75,30 @@ def _edits(pins: Sequence[Pin], services: Sequence[str], folder: Path) -> Iterat
         for service in services:
             after = with_gpu(after, service)
         yield FileEdit(path=compose, before=text, after=after)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files that may name versions, with those of the project that a requirements file includes."""
+    found = {path for pattern in PATTERNS for path in folder.glob(pattern)}
+    unread = [path for path in found if path.suffix == ".txt"]
+    while unread and len(found) < _MOST_FILES:
+        path = unread.pop()
+        for name in re.findall(_INCLUDED, _read(path) or ""):
+            included = Path(os.path.normpath(path.parent / name))
+            if included.is_relative_to(folder) and included not in found and included.is_file():
+                found.add(included)
+                unread.append(included)
+    return sorted(found)
+
+
+def _refuse_hashes(edit: FileEdit) -> FileEdit:
+    """Return the edit. Raises UsageError: the file names hashes, which are those of the versions before."""
+    if edit.before != edit.after and "--hash=" in edit.before:
+        raise UsageError(
+            f"{edit.path.name} names the hashes of its packages, which gpudoctor does not know for other versions:"
+            " write it again with the tool that wrote it (pip-compile, uv export). Nothing was changed"
+        )
+    return edit
 
 
 def _read(path: Path) -> str | None:

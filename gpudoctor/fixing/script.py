@@ -18,7 +18,7 @@ _STOP = "if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }"
 
 
 def script(plan: Plan, *, windows: bool) -> str:
-    """Return the script. What gpudoctor does not run itself is a comment in it."""
+    """Return the script. It ends with exit status 1 at the first step that gpudoctor does not run itself."""
     lines = [*(_POWERSHELL if windows else _POSIX), *_lines(plan, windows)]
     return "\n".join(lines) + "\n"
 
@@ -39,9 +39,18 @@ def _lines(plan: Plan, windows: bool) -> Iterator[str]:
                     yield _STOP
             else:
                 yield f"# by hand: {_comment(command)}"
+        if not step.actions:
+            yield from _stop(number, windows)
     if plan.later:
         yield ""
         yield f"# After that: gpudoctor fix --continue ({', '.join(plan.later)})"
+
+
+def _stop(number: int, windows: bool) -> Iterator[str]:
+    """Yield what ends the script before a step that a person does: what comes after it must wait."""
+    said = f"Step {number} is not run by this script: do it yourself"
+    yield f"[Console]::Error.WriteLine('{said}')" if windows else f"echo '{said}' >&2"
+    yield "exit 1"
 
 
 def _comment(text: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from gpudoctor.fixing.environment import Inventory, read_inventory
-from gpudoctor.fixing.imports import not_importable
+from gpudoctor.fixing.imports import TOO_SLOW, not_importable
 from gpudoctor.fixing.installers import Installer
 from gpudoctor.fixing.programs import Failed, Refused
 from gpudoctor.fixing.record import LARGEST_COPY_BYTES, digest_of, scope_of, take
@@ -104,9 +104,10 @@ def _change(installer: Installer, resolution: Resolution, store: Store, is_worse
     if new:
         return new[0]
     for name, why in not_importable(inventory, names, installer.environ).items():
-        if name not in unusable:
+        if name not in unusable and why != TOO_SLOW:
             return f"{name} {inventory.version_of(name)} cannot be imported: {why}"
-        say(f"{name} cannot be imported, before the change and after it: {why}")
+        before = "" if why == TOO_SLOW else " cannot be imported, before the change and after it"
+        say(f"{name}{before}: {why}")
     return is_worse()
 
 

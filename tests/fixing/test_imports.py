@@ -57,11 +57,15 @@ def test_what_needs_a_changed_package_is_imported_too(bed: Bed) -> None:
         pytest.param("import sys; sys.exit(3)\n", "its import ends with exit status 3", id="ends the program"),
         pytest.param("import os; os.abort()\n", "its import ends with exit status -6", id="a crash"),
         pytest.param("import sys; sys.exit(0)\n", None, id="ends without an error"),
-        pytest.param("import time; time.sleep(60)\n", None, id="takes too long to know"),
+        pytest.param("import time; time.sleep(60)\n", "there was no time to import it", id="too long"),
+        pytest.param("raise ImportError('of two\\nlines')\n", "ImportError: of two", id="an error of two lines"),
+        pytest.param(
+            "import subprocess; subprocess.Popen(['sleep', '60'])\n", None, id="leaves a process that keeps the pipes"
+        ),
     ],
 )
 def test_an_import_that_ends_otherwise(bed: Bed, monkeypatch: pytest.MonkeyPatch, code: str, why: str | None) -> None:
-    monkeypatch.setattr("gpudoctor.fixing.imports.SECONDS", 2.0 if "sleep" in code else 60.0)
+    monkeypatch.setattr("gpudoctor.fixing.imports.SECONDS", 2.0 if "time.sleep" in code else 30.0)
     make_wheel(bed.index, "odd", "1", {"odd/__init__.py": code})
     env = bed.environment("odd")
     assert not_importable(read_inventory(env.python), {"odd"}, bed.variables).get("odd") == why

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from gpudoctor.errors import UsageError
@@ -146,10 +148,20 @@ def test_scripts_of_both_shells() -> None:
         assert INSTALL.commands[0] in text.splitlines()
         assert "#    torch: 2.13.0+cpu -> 2.13.0+cu130" in text
         assert f"# by hand: {DRIVER.commands[0]}" in text
+        assert text.rstrip().endswith("exit 1")
     assert posix.splitlines()[0] == "#!/bin/sh"
     assert "set -eu" in posix
     after = powershell.split(INSTALL.commands[0])[1].splitlines()
     assert after[1] == "if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }"
+
+
+def test_a_script_ends_before_a_step_that_it_does_not_run() -> None:
+    steps = steps_of([finding("driver-missing", DRIVER)], PYTHON)
+    known = inventory()
+    text = script(make_plan(steps, known, Resolved(known, {})), windows=False)
+    done = subprocess.run(["sh"], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Step 1 is not run by this script: do it yourself\n"
 
 
 def test_a_comment_of_a_script_is_one_line() -> None:

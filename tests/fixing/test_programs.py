@@ -48,6 +48,11 @@ error: No solution found when resolving dependencies
             id="uv",
         ),
         pytest.param("Collecting torch\nERROR: broken pipe\n", "broken pipe", id="any other error"),
+        pytest.param(
+            "ERROR: Exception:\nTraceback (most recent call last):\nUnicodeDecodeError: 'utf-8' codec\n",
+            "UnicodeDecodeError: 'utf-8' codec",
+            id="a fault of pip itself",
+        ),
         pytest.param("something\nlast line\n", "last line", id="no error line"),
         pytest.param("", "", id="silence"),
     ],

@@ -112,3 +112,20 @@ def test_what_is_no_text_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").mkdir()
     os.mkfifo(tmp_path / "constraints.txt")
     assert edits_of(PLAN, [], tmp_path) == ()
+
+
+def test_a_file_that_requirements_include_is_changed_too(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "pins").mkdir(parents=True)
+    (project / "requirements.txt").write_text("-r pins/gpu.txt\n-c ../outside.txt\n--requirement=gone.txt\n")
+    (project / "pins" / "gpu.txt").write_text("torch==2.12.0\n-r ../requirements.txt\n")
+    (tmp_path / "outside.txt").write_text("torch==2.12.0\n")
+    assert [edit.path for edit in edits_of(PLAN, [], project)] == [project / "pins" / "gpu.txt"]
+
+
+def test_a_file_with_hashes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torch==2.12.0 \\\n    --hash=sha256:{'0' * 64}\n")
+    with pytest.raises(UsageError, match=r"requirements\.txt names the hashes of its packages"):
+        edits_of(PLAN, [], tmp_path)
+    (tmp_path / "requirements.txt").write_text(f"numpy==2.0 \\\n    --hash=sha256:{'0' * 64}\n")
+    assert edits_of(PLAN, [], tmp_path) == ()
