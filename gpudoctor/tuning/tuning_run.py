@@ -71,7 +71,8 @@ class TuningRun:
     def say(self, text: str) -> None:
         """Report the progress, after the seconds that are left of the budget."""
         left = max(self.request.budget_seconds - (self.executor.now() - self.start), 0.0)
-        self._say(text if self.request.exhaustive else f"{left:.0f} s left: {text}")
+        time_left = f"{left:.0f} s left" if left >= 1 else "budget used, finishing"
+        self._say(text if self.request.exhaustive else f"{time_left}: {text}")
 
     def learn(self, **fields: Any) -> None:
         """Take in what is known now, by the fields of Tuning."""

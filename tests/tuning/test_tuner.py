@@ -69,6 +69,14 @@ def test_a_run_recommends_and_closes() -> None:
     assert told[0] == "1000 s left: Reading the device"
 
 
+def test_the_time_left_is_never_zero() -> None:
+    told: list[str] = []
+    tune(Device(), Request(budget_seconds=5), told.append)
+    assert told[0] == "5 s left: Reading the device"
+    assert told[-1].startswith("budget used, finishing: ")
+    assert not [line for line in told if line.startswith("0 s left")]
+
+
 def test_every_measurement_carries_the_error_of_its_precision() -> None:
     tuning = tune(Device(), Request(budget_seconds=1000))
     errors = {n.precision: n.relative_error for n in tuning.numerics}
