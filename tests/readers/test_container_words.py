@@ -4,6 +4,7 @@ import pytest
 
 from gpudoctor.model import Container
 from gpudoctor.readers.container_words import read
+from gpudoctor.readers.report import read_texts
 from gpudoctor.readers.text import clean_text
 
 POD = """apiVersion: v1
@@ -77,3 +78,18 @@ def test_a_manifest_of_something_else() -> None:
 def test_a_dev_container() -> None:
     found = container('{"runArgs": ["--gpus", "all"], "image": "x"}')
     assert found == Container(engine="docker", gpus_requested=True)
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        pytest.param("Allocated resources: nvidia.com/gpu  4  4", id="what kubectl shows"),
+        pytest.param("All four are handed out, as planned.", id="in words"),
+    ],
+)
+def test_a_cluster_whose_gpus_are_all_in_use_has_no_fault(used: str) -> None:
+    pending = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu. "
+    found = read_texts([("report.txt", (pending + used).encode())]).symptoms or ()
+    assert "container-k8s-insufficient" not in [symptom.kind for symptom in found]
+    found = read_texts([("report.txt", pending.encode())]).symptoms or ()
+    assert "container-k8s-insufficient" in [symptom.kind for symptom in found]
