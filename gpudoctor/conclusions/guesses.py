@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.model import Finding, Fix, Resemblance, Severity
@@ -10,20 +10,23 @@ from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import finding_of
 from gpudoctor.symptoms.tables import row_of
 
-LIKELY = 0.5
-"""How probable a cause must be by the words of a report, if no check found anything."""
 
-LIKELY_BEHIND, TIMES_FOUND = 0.7, 3
-"""How probable it must be to be named as the cause of what a check found, and how many times as probable as that."""
+class Needed(NamedTuple):
+    """What words must show before they name a cause."""
 
-MOST_WELL = 0.08
-"""How probable it may be at most that nothing is wrong, in a report that complains."""
+    share: float
+    """How probable the cause is among all causes."""
+    times: float
+    """How many times as probable it is as what a check found, or as a machine on which nothing is wrong."""
+    words: int
+    """How many words of the report are known."""
+
+
+IF_NOTHING_FOUND = Needed(share=0.15, times=20, words=10)
+BEHIND_A_FINDING = Needed(share=0.3, times=10, words=20)
 
 ENGLISH = frozenset({"the", "is", "it", "to", "my", "and"})
 """Words of which a description in English has one. In other languages few complaints are recognised."""
-
-LEAST_WORDS, FEW_WORDS, SURER = 5, 15, 0.2
-"""Known words that a report must have, how many are few, and how much more probable a cause must be if they are few."""
 
 USED = "symptom:gpu-used-by"
 COMPLAINTS = (
@@ -51,17 +54,20 @@ def guess_of(symptoms: Symptoms) -> Finding | None:
 
 
 def likely_of(
-    resemblance: Resemblance, words: tuple[str, ...] | None, features: frozenset[str], least: float = LIKELY
+    resemblance: Resemblance, words: tuple[str, ...] | None, features: frozenset[str], found: str = ""
 ) -> Finding | None:
     """Return the cause of the confirmed reports whose words this report resembles, with the id of its check.
 
-    None if the report is short, no cause is as probable as `least`, or the features of the report exclude it.
+    None if the report is short, the cause is not probable enough by itself and compared with what a check found
+    (with a machine on which nothing is wrong, if nothing was found), or the features of the report exclude it.
     """
     cause, share = next(iter(resemblance.shares.items()), ("", 0.0))
     row: Mapping[str, Any] = next((row for row in load_table("possible_causes")["causes"] if row["check"] == cause), {})
-    known = len(words or ())
-    least += SURER if known < FEW_WORDS else 0
-    if known < LEAST_WORDS or share < least or not row or not features.isdisjoint(row.get("excluded_by", ())):
+    needed = BEHIND_A_FINDING if found else IF_NOTHING_FOUND
+    least = max(needed.share, needed.times * resemblance.shares.get(found, 0.0))
+    if len(words or ()) < needed.words or share < least:
+        return None
+    if not row or not features.isdisjoint(row.get("excluded_by", ())):
         return None
     return Finding(
         check_id=cause,
@@ -73,10 +79,7 @@ def likely_of(
     )
 
 
-def may_be_well(
-    resemblance: Resemblance, words: tuple[str, ...] | None, features: frozenset[str], symptoms: Symptoms
-) -> bool:
-    """Return whether the report may be of a machine on which nothing is wrong."""
+def may_be_well(words: tuple[str, ...] | None, features: frozenset[str], symptoms: Symptoms) -> bool:
+    """Return whether the report complains of nothing, or shows that a program uses the GPU."""
     complains = "error" in features or of_kind(symptoms, *COMPLAINTS) or ENGLISH.isdisjoint(words or ())
-    used = any(feature.startswith(USED) for feature in features)
-    return used or not complains or resemblance.shares.get("", 1.0) > MOST_WELL
+    return not complains or any(feature.startswith(USED) for feature in features)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
-from gpudoctor.conclusions.guesses import LIKELY_BEHIND, TIMES_FOUND, guess_of, likely_of, may_be_well
+from gpudoctor.conclusions.guesses import guess_of, likely_of, may_be_well
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.engine.diagnosis import diagnose
 from gpudoctor.engine.verdict import AUTO, Policy, is_of_program, proof_of, triage
@@ -87,19 +87,15 @@ def _undecided(facts: Facts, findings: Sequence[Finding], _: Sequence[Check]) ->
 
 def _behind(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]) -> Finding | None:
     """Return what words suggest as the cause of the first problem, if no check found it."""
-    problems = [finding for finding in findings if finding.severity]
+    first = next((finding for finding in findings if finding.severity), None)
     likely: Finding | None = None
-    if problems:
-        likely = facts.call(likely_of, features=facts.call(features), least=LIKELY_BEHIND)
-    if likely is None or likely.check_id in {finding.check_id for finding in problems}:
+    if first is not None:
+        likely = facts.call(likely_of, features=facts.call(features), found=first.check_id)
+    if first is None or likely is None or likely.check_id in {finding.check_id for finding in findings}:
         return None
     explains = {check.id: check.explains for check in checks}
-    first = problems[0]
     mutual = likely.check_id in explains.get(first.check_id, ())
     if mutual or (first.certain and first.check_id not in explains.get(likely.check_id, ())):
-        return None
-    shares = facts.get("resemblance").shares
-    if shares[likely.check_id] < TIMES_FOUND * shares.get(first.check_id, 0):
         return None
     return replace(likely, facts=(*first.facts, *likely.facts))
 

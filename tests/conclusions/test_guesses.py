@@ -10,16 +10,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.conclusions.guesses import (
-    FEW_WORDS,
-    LEAST_WORDS,
-    LIKELY,
-    MOST_WELL,
-    SURER,
-    guess_of,
-    likely_of,
-    may_be_well,
-)
+from gpudoctor.conclusions.guesses import BEHIND_A_FINDING, IF_NOTHING_FOUND, guess_of, likely_of, may_be_well
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.data.tables import load_table
 from gpudoctor.engine.runner import run_checks
@@ -569,45 +560,53 @@ def test_words_alone_are_not_enough(text: str) -> None:
     assert all("resemblance.words" not in finding.facts for finding in diagnosed(text).findings)
 
 
-def test_a_likely_cause_needs_a_share_and_nothing_that_excludes_it() -> None:
-    words = tuple(f"w{number}" for number in range(FEW_WORDS))
-    sure, unsure = Resemblance(shares={"driver-too-old": LIKELY}), Resemblance(shares={"driver-too-old": LIKELY - 0.01})
-    likely = likely_of(sure, words, frozenset())
+WORDS = tuple(f"w{number}" for number in range(BEHIND_A_FINDING.words))
+
+
+def test_a_likely_cause_needs_words_and_nothing_that_excludes_it() -> None:
+    sure = Resemblance(shares={"driver-too-old": 1.0})
+    likely = likely_of(sure, WORDS[: IF_NOTHING_FOUND.words], frozenset())
     assert likely is not None
     assert "probably" in likely.summary
-    assert likely_of(unsure, words, frozenset()) is None
-    assert likely_of(sure, words, frozenset({"os:darwin"})) is None
+    assert likely_of(sure, WORDS[: IF_NOTHING_FOUND.words - 1], frozenset()) is None
+    assert likely_of(sure, WORDS[1:], frozenset(), "toolkit-missing") is None
+    assert likely_of(sure, WORDS, frozenset({"os:darwin"})) is None
 
 
+@pytest.mark.parametrize("found", ["", "toolkit-missing"])
 @pytest.mark.parametrize(
-    ("count", "share", "named"),
-    [(FEW_WORDS - 1, LIKELY, False), (LEAST_WORDS, LIKELY + SURER, True), (LEAST_WORDS - 1, 1.0, False)],
-)
-def test_few_words_must_be_surer(count: int, share: float, named: bool) -> None:
-    words = tuple(f"w{number}" for number in range(count))
-    found = likely_of(Resemblance(shares={"driver-too-old": share}), words, frozenset())
-    assert (found is not None) == named
-
-
-@pytest.mark.parametrize(
-    ("share", "words", "features", "well"),
+    ("surer", "times", "named"),
     [
-        pytest.param(MOST_WELL, ("the",), {"error"}, False, id="an error, and hardly well"),
-        pytest.param(MOST_WELL + 0.01, ("the",), {"error"}, True, id="an error of something else"),
-        pytest.param(0.0, ("the",), set(), True, id="no complaint in English"),
-        pytest.param(0.0, ("não",), set(), False, id="a complaint that is not recognised in another language"),
-        pytest.param(0.0, ("the",), {"error", "symptom:gpu-used-by-program"}, True, id="the GPU is used"),
+        pytest.param(0.0, 1.0, True, id="as much as needed"),
+        pytest.param(-0.01, 1.1, False, id="one of many causes"),
+        pytest.param(0.01, 0.9, False, id="what else there is may be true"),
     ],
 )
-def test_a_report_may_be_of_a_machine_that_is_well(
-    share: float, words: tuple[str, ...], features: set[str], well: bool
+def test_a_likely_cause_is_more_probable_than_what_else_there_is(
+    found: str, surer: float, times: float, named: bool
 ) -> None:
-    assert may_be_well(Resemblance(shares={"": share}), words, frozenset(features), ()) == well
+    needed = BEHIND_A_FINDING if found else IF_NOTHING_FOUND
+    share = needed.share + surer
+    resemblance = Resemblance(shares={"driver-too-old": share, found: share / (needed.times * times)})
+    assert (likely_of(resemblance, WORDS, frozenset(), found) is not None) == named
+
+
+@pytest.mark.parametrize(
+    ("words", "features", "well"),
+    [
+        pytest.param(("the",), {"error"}, False, id="an error"),
+        pytest.param(("the",), set(), True, id="no complaint in English"),
+        pytest.param(("não",), set(), False, id="a complaint that is not recognised in another language"),
+        pytest.param(("the",), {"error", "symptom:gpu-used-by-program"}, True, id="the GPU is used"),
+    ],
+)
+def test_a_report_may_be_of_a_machine_that_is_well(words: tuple[str, ...], features: set[str], well: bool) -> None:
+    assert may_be_well(words, frozenset(features), ()) == well
 
 
 @pytest.mark.parametrize("row", load_table("possible_causes")["causes"], ids=lambda row: str(row["check"]))
 def test_every_possible_cause_can_be_a_likely_one(row: dict[str, Any]) -> None:
-    likely = likely_of(Resemblance(shares={row["check"]: 1.0}), ("word",) * LEAST_WORDS, frozenset())
+    likely = likely_of(Resemblance(shares={row["check"]: 1.0}), WORDS, frozenset())
     assert likely is not None
     assert "probably" in likely.summary
     for machine in MACHINES:
