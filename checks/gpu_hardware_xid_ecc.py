@@ -19,7 +19,8 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> It
     Why: programs end with "uncorrectable ECC error" or "unspecified launch failure", or hang. No change in software
     helps. A device that fell off the bus needs at least a restart.
     Exception: Xid errors that the catalogue attributes to a program (13, 31, 43, 45 and others) are advice only, and so
-    are numbers that it does not list. Lifetime error counts are ignored if there are no current errors.
+    are numbers that it does not list, and PCIe errors that the hardware corrected. Lifetime error counts are ignored if
+    there are no current errors.
     Reference: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
     """
     said = () if gpu_faults.faulty else answers(symptoms, "gpu-hardware-xid-ecc")

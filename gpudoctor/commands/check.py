@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 @click.option("-v", "--verbose", is_flag=True, help="Also list passed and skipped checks, all evidence"
               " and the paths of facts.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict only.")
-@click.option("--no-color", is_flag=True, help="Print no colors.")
 @image_options
 @environment_options
 def check(
@@ -61,7 +60,6 @@ def check(
     fast: bool,
     verbose: bool,
     quiet: bool,
-    no_color: bool,
     interpreter: str | None,
     timeout: float,
     images: ImageRequest,
@@ -78,8 +76,8 @@ def check(
         from gpudoctor.readers.report import unread_texts
 
         report = checkup.check_files(files, plan.names, plan.ignored, plan.rules)
-        for name in unread_texts(report.snapshot):
-            click.echo(f"gpudoctor: {clean(name)}: not recognised as a GPU report", err=True)
+        for line in unread_texts(report.snapshot):
+            click.echo(f"gpudoctor: {clean(line)}", err=True)
     else:
         machine = replace(setting(interpreter, timeout, fast=fast, images=plan.images), profile=plan.profile)
         root = project_root(machine, os.environ)
@@ -91,7 +89,7 @@ def check(
         fail_on=plan.fail_on,
         exit_status=status,
         root=root,
-        screen=screen(wanted, os.environ, verbosity=verbose - quiet, no_color=no_color),
+        screen=screen(wanted, os.environ, verbosity=verbose - quiet),
         rules=plan.rules,
     )
     write_reports(report, wanted, run, os.environ)

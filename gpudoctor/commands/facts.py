@@ -67,9 +67,9 @@ def diff(before: str, after: str, format_name: str, output: str | None) -> NoRet
     from gpudoctor.snapshots.comparison import compare
 
     reports = [check_files([file]) for file in (before, after)]
-    unread = [name for report in reports for name in unread_texts(report.snapshot)]
+    unread = [line for report in reports for line in unread_texts(report.snapshot)]
     if unread:
-        raise UsageError(f"{clean(unread[0])}: not recognised as a GPU report")
+        raise UsageError(clean(unread[0]))
     difference = compare(*reports)
     if format_name == "json":
         text = comparison.render_json(difference)

@@ -9,8 +9,22 @@ from typing import Any
 import click
 
 
+def _print_no_colors(context: click.Context, _option: click.Parameter, value: bool) -> None:
+    context.color = False if value else context.color
+
+
 class ManualCommand(click.Command):
-    """A command whose help has exit statuses and examples: those that manual.json has under its name."""
+    """A command whose help has exit statuses and examples: those that manual.json has under its name.
+
+    Each one has the option --no-color.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        option = click.Option(
+            ["--no-color"], is_flag=True, expose_value=False, callback=_print_no_colors, help="Print no colors."
+        )
+        self.params.append(option)
 
     @cached_property
     def _page(self) -> Mapping[str, Any]:

@@ -85,10 +85,10 @@ def _append_summary(text: str, path: str) -> None:
         click.echo(clean(message), err=True)
 
 
-def screen(wanted: Sequence[Target], environ: Mapping[str, str], *, verbosity: int, no_color: bool) -> terminal.Screen:
+def screen(wanted: Sequence[Target], environ: Mapping[str, str], *, verbosity: int) -> terminal.Screen:
     """Return what the table is written for. In a file it has no colour."""
     return terminal.Screen(
-        color=("table", None) in wanted and not no_color and terminal.use_color(sys.stdout, environ),
+        color=("table", None) in wanted and terminal.use_color(sys.stdout, environ),
         width=terminal.width(environ, sys.stdout),
         height=terminal.height(sys.stdout),
         verbosity=verbosity,

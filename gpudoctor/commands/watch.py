@@ -1,6 +1,7 @@
 """`gpudoctor watch`."""
 
 import os
+import shlex
 import sys
 import time
 from contextlib import suppress
@@ -11,11 +12,16 @@ from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import debug_option, write
 from gpudoctor.commands.run import FORMATS, metrics_options, metrics_server, render_run
 from gpudoctor.errors import UsageError
+from gpudoctor.untrusted import clean
 
 _CLEAR = "\x1b[H\x1b[2J"
 
 
-@click.command(cls=ManualCommand, short_help="Show live what limits the GPU for a program that already runs.")
+@click.command(
+    cls=ManualCommand,
+    short_help="Show live what limits the GPU for a program that already runs.",
+    context_settings={"allow_extra_args": True},
+)
 @click.option("--pid", metavar="N", type=click.IntRange(min=1), help="The program's process; its children count too.")
 @click.option("--every", metavar="SECONDS", type=click.FloatRange(min=0.05, max=3600), default=1.0, show_default=True,
               help="Seconds between two samples.")  # fmt: skip
@@ -43,6 +49,12 @@ def watch(
     from gpudoctor.watching.watched import WatchedRun, run_of
     from gpudoctor.watching.watcher import Watcher
 
+    extra = click.get_current_context().args
+    if extra:
+        started = clean(shlex.join(extra))
+        raise UsageError(
+            f"watch does not start a program: use gpudoctor run -- {started}, or --pid N if it already runs"
+        )
     if pid is not None and not _is_running(pid):
         raise UsageError(f"--pid: no process {pid}")
     begun = time.monotonic()

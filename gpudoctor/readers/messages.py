@@ -4,6 +4,7 @@ import functools
 import re
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gpudoctor.model import Device, Snapshot, Symptom
@@ -14,6 +15,7 @@ from gpudoctor.symptoms.matching import LONGEST_TEXT, Recognised, recognise
 from gpudoctor.symptoms.tables import FailureMessage
 
 LINES_OF_AN_ERROR = 12
+SHORTEST_WRAPPED = 40  # characters; a shorter line was not wrapped by a terminal or a mail program
 _LISTS_OF_WORDS = {"architectures"}
 
 UNKNOWN = "unknown-error"
@@ -30,12 +32,42 @@ def read(text: Text) -> Facts:
     if harmless:
         flat = functools.reduce(lambda rest, row: row.expression().sub(" ", rest), harmless, text.flat)
         found = recognise(flat, source=text.name)
+    found = list(_with_ends_of_lines(found, text))
     messages = [item for item in found if not item.row.id.startswith(WORDS)]  # people's words do not explain an error
     unknown = _unknown_error(text, messages)
     return {
         **joined(*(_facts(row, symptom) for row, symptom in found)),
         "symptoms": (*(symptom for _, symptom in found), *unknown),
     }
+
+
+def _with_ends_of_lines(found: Sequence[Recognised], text: Text) -> Iterator[Recognised]:
+    """Yield the symptoms. A quote of people's words has a slash where a new line begins and no punctuation says so."""
+    ends = _ends_of_lines(text.lines)
+    for row, symptom in found:
+        start = text.flat.find(symptom.text) if _is_said(row) else -1
+        first = text.flat.count(" ", 0, max(start, 0))
+        words = symptom.text.split(" ")
+        shown = [f"{word} /" if first + n in ends else word for n, word in enumerate(words[:-1])]
+        quoted = " ".join((*shown, words[-1]))
+        yield Recognised(row, symptom if start < 0 else replace(symptom, text=quoted))
+
+
+def _is_said(row: FailureMessage) -> bool:
+    """Return whether the row is for words of people, not of a program."""
+    return bool(row.guess) or row.library in ("user", "prose") or row.id.endswith("-reported")
+
+
+def _ends_of_lines(lines: Sequence[str]) -> frozenset[int]:
+    """Return the numbers of the words, counted from the beginning, that end a line which was not wrapped."""
+    ends, count = set[int](), 0
+    for line, following in zip(lines, (*lines[1:], ""), strict=True):
+        words = line.split()
+        count += len(words)
+        is_end = len(line.strip()) < SHORTEST_WRAPPED or not following.strip()
+        if words and is_end and words[-1][-1] not in ".,:;!?":
+            ends.add(count - 1)
+    return frozenset(ends)
 
 
 def _unknown_error(text: Text, known: Sequence[Recognised]) -> Iterator[Symptom]:

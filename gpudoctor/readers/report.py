@@ -81,6 +81,7 @@ READERS = (
 )
 
 _TEXT = "text"  # the section of a report on a whole text
+_NOTHING = (b"", b"{}", b"[]", b"null", b'""')
 
 # Facts that have only one value on one machine at one time.
 _SINGLE = {
@@ -106,8 +107,7 @@ def read_files(names: Sequence[str]) -> Snapshot:
     Raises:
         UsageError: a file cannot be read, or is not text.
     """
-    labels = {"-": "standard input"}
-    return read_texts([(labels.get(n, n.replace("\\", "/").rpartition("/")[2]), _bytes(n)) for n in names])
+    return read_texts([(_label(name), _bytes(name)) for name in names])
 
 
 def read_texts(texts: Iterable[tuple[str, bytes]]) -> Snapshot:
@@ -118,18 +118,23 @@ def read_texts(texts: Iterable[tuple[str, bytes]]) -> Snapshot:
         return alone
     found = [(name, list(_readings(name, data))) for name, data in texts]
     readings = [reading for _, read in found for reading in read]
-    unread = [name for name, read in found if not read]
     snapshot = assemble(readings)
     reports = (
-        ProbeReport(section=_TEXT, state="absent", source=name, detail="not recognised as a GPU report")
-        for name in unread
+        ProbeReport(section=_TEXT, state="absent", source=name, detail=_why_unread(data))
+        for (name, data), (_, read) in zip(texts, found, strict=True)
+        if not read
     )
     return replace(snapshot, reports=(*snapshot.reports, *reports))
 
 
 def unread_texts(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the names of the texts in which no reader found anything."""
-    return tuple(report.source for report in snapshot.reports if report.section == _TEXT)
+    """Return a line for each text in which no reader found anything: its name, and the reason."""
+    return tuple(f"{report.source}: {report.detail}" for report in snapshot.reports if report.section == _TEXT)
+
+
+def _why_unread(data: bytes) -> str:
+    text = data.strip()
+    return f"the {'JSON' if text else 'text'} is empty" if text in _NOTHING else "not recognised as a GPU report"
 
 
 def assemble(readings: Sequence[Reading]) -> Snapshot:
@@ -234,6 +239,12 @@ def _agree(taken: Any, passed: Any) -> bool:
     if one.release and other.release:
         return one.agrees_with(other)
     return one.text.startswith(other.text) or other.text.startswith(one.text)
+
+
+def _label(name: str) -> str:
+    """Return what the evidence calls the file: its name without the folder, except for devices (/dev/fd/63)."""
+    last = name.replace("\\", "/").rpartition("/")[2]
+    return "standard input" if name == "-" else name if name.startswith("/dev/") else last
 
 
 def _bytes(name: str) -> bytes:

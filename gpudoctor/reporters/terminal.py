@@ -43,11 +43,12 @@ def paint(text: str, kind: str, *, color: bool) -> str:
 
 
 def use_color(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Return whether to write colours to `stream`.
+    """Return whether to write colours to `stream`. The option --no-color of a command wins over the environment.
 
     NO_COLOR wins over FORCE_COLOR and CLICOLOR_FORCE, as in Python itself (https://no-color.org, https://force-color.org).
     """
-    if environ.get("NO_COLOR"):
+    command = click.get_current_context(silent=True)
+    if environ.get("NO_COLOR") or (command is not None and command.color is False):
         return False
     if any(environ.get(name, "") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
         return True

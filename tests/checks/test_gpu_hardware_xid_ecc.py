@@ -257,6 +257,14 @@ def test_a_fault_is_a_sentence(kind: str, text: str, summary: str) -> None:
     assert finding.summary == summary
 
 
+def test_a_corrected_pcie_error_is_advice_only() -> None:
+    kind, names = "gpu-pcie-error-corrected", {"address": "0000:01:00.0"}
+    symptom = Symptom(kind=kind, text="severity=Corrected", names=names, fact="symptoms[0].text")
+    (finding,) = run_check("gpu-hardware-xid-ecc", symptoms=(symptom,)).findings
+    assert (finding.severity, finding.subject) == (Severity.INFO, "GPU at 0000:01:00.0")
+    assert "0000:01:00.0" in finding.summary
+
+
 def test_a_gpu_without_a_name_has_its_address() -> None:
     (finding,) = check(xids=(xid(79, "0000:c1:00.0"),)).findings
     assert finding.summary.startswith("The GPU at 0000:c1:00.0 shows Xid 79")

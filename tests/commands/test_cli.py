@@ -285,6 +285,20 @@ def test_quiet_verbose_and_no_color(color: list[str], tmp_path: Path) -> None:
     assert (quiet.returncode, verbose.returncode) == (1, 1)
 
 
+@pytest.mark.parametrize("color", [[], ["--no-color"]])
+def test_a_comparison_in_colors(color: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(OLD_DRIVER)
+    (tmp_path / "b.txt").write_text("AssertionError: Torch not compiled with CUDA enabled")
+    done = gpudoctor("diff", "a.txt", "b.txt", *color, folder=tmp_path, NO_COLOR="", FORCE_COLOR="1")
+    assert ("\x1b" in done.stdout) is (color == [])
+
+
+def test_watch_names_the_command_that_starts_a_program(tmp_path: Path) -> None:
+    done = gpudoctor("watch", "--", "python", "train.py", folder=tmp_path)
+    assert done.returncode == 2
+    assert "gpudoctor run -- python train.py" in done.stderr
+
+
 def test_a_report_comes_through_a_pipe(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "gpudoctor", "check", "--from", "-", "--format", "json"],

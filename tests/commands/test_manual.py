@@ -53,6 +53,14 @@ def test_its_examples_are_taken(path: str) -> None:
         assert_taken(line)
 
 
+@pytest.mark.parametrize("path", COMMANDS)
+def test_it_takes_no_color(path: str) -> None:
+    command = COMMANDS[path]
+    context = click.Context(command, info_name=path, resilient_parsing=True)
+    command.parse_args(context, ["--no-color"])
+    assert context.color is False
+
+
 def assert_taken(line: str) -> None:
     """Assert that the command line, up to what a shell does with its end, names a command and its options."""
     words = shlex.split(line.partition(" |")[0])

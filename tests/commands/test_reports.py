@@ -79,10 +79,9 @@ def test_paths_are_those_of_the_repository(tmp_path: Path) -> None:
 
 def test_a_table_in_a_file_has_no_colour() -> None:
     colourful = {**os.environ, "FORCE_COLOR": "1", "NO_COLOR": "", "COLUMNS": "70"}
-    on_screen = screen([("table", None)], colourful, verbosity=0, no_color=False)
+    on_screen = screen([("table", None)], colourful, verbosity=0)
     assert (on_screen.color, on_screen.width, on_screen.height) == (True, 70, 24)
-    assert not screen([("table", "report.txt")], colourful, verbosity=0, no_color=False).color
-    assert not screen([("table", None)], colourful, verbosity=1, no_color=True).color
+    assert not screen([("table", "report.txt")], colourful, verbosity=0).color
 
 
 @pytest.mark.parametrize("names", [(), ("html",), ("junit", "markdown")])

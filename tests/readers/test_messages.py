@@ -101,3 +101,32 @@ def test_a_row_is_found_by_its_id() -> None:
     assert row is not None
     assert row.library == "torch"
     assert row_of("cuinit-failed") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        pytest.param("not found\nI cannot use my GPU", "not found / I cannot use my GPU", id="two short lines"),
+        pytest.param("not found.\nI cannot use my GPU", "not found. I cannot use my GPU", id="punctuation says it"),
+        pytest.param(
+            "The library that the program needs was not found\nI cannot use my GPU",
+            "not found I cannot use my GPU",
+            id="a wrapped line",
+        ),
+        pytest.param(
+            "The library that the program needs was not found\n\nI cannot use my GPU",
+            "not found / I cannot use my GPU",
+            id="a paragraph",
+        ),
+    ],
+)
+def test_a_quote_shows_where_a_new_line_begins(text: str, quote: str) -> None:
+    symptoms = messages.read(clean_text(text, "x.txt"))["symptoms"]
+    assert quote in [symptom.text for symptom in symptoms]
+
+
+def test_a_message_of_a_program_has_no_mark_for_a_new_line() -> None:
+    symptoms = messages.read(clean_text("CUDA driver version is\ninsufficient for CUDA runtime version", ""))[
+        "symptoms"
+    ]
+    assert "CUDA driver version is insufficient for CUDA runtime version" in [symptom.text for symptom in symptoms]

@@ -1,6 +1,7 @@
 """Texts in, the snapshot of a machine out."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -15,6 +16,7 @@ from gpudoctor.readers.report import READERS, Reading, assemble, read_files, rea
 from gpudoctor.readers.text import clean_text
 from gpudoctor.reporters import json_report
 from tests.own_checks import own_checks
+from tests.readers import pasted
 
 TOO_OLD = b"UserWarning: The NVIDIA driver on your system is too old (found version 11040). Please update"
 
@@ -170,17 +172,31 @@ def test_what_cannot_be_read_is_one_line(content: bytes, message: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("content", [b"nothing of interest here", b""])
-def test_a_text_that_is_no_gpu_report_gives_no_facts(content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"nothing of interest here", "not recognised as a GPU report"),
+        (b'{"a": 1}', "not recognised as a GPU report"),
+        (b"", "the text is empty"),
+        (b" \n", "the text is empty"),
+        (b"{}\n", "the JSON is empty"),
+        (b"null", "the JSON is empty"),
+    ],
+)
+def test_a_text_that_is_no_gpu_report_gives_no_facts(content: bytes, reason: str) -> None:
     snapshot = read_texts([("x.txt", content)])
-    assert unread_texts(snapshot) == ("x.txt",)
+    assert unread_texts(snapshot) == (f"x.txt: {reason}",)
     assert (snapshot.system, snapshot.devices, snapshot.symptoms) == (None, None, ())
 
 
 def test_one_such_text_among_others_is_named() -> None:
     snapshot = read_texts([("log.txt", TOO_OLD), ("x.txt", b"hello")])
-    assert unread_texts(snapshot) == ("x.txt",)
+    assert unread_texts(snapshot) == ("x.txt: not recognised as a GPU report",)
     assert snapshot.driver is not None
+
+
+def test_a_device_is_named_with_its_folder() -> None:
+    assert unread_texts(read_files([os.devnull])) == (f"{os.devnull}: the text is empty",)
 
 
 def test_a_file_that_is_not_there() -> None:
@@ -262,3 +278,14 @@ def test_of_two_texts_of_one_kind_the_last_counts() -> None:
     tables = [TABLE.format(driver, "NVIDIA L4") for driver in ("535.54.03", "580.65.06")]
     driver = read_texts([(f"{number}.txt", table.encode()) for number, table in enumerate(tables)]).driver
     assert str(driver and driver.version) == "580.65.06"
+
+
+@pytest.mark.parametrize(
+    ("severity", "verdict"),
+    [("Corrected", "healthy"), ("Correctable", "healthy"), ("Uncorrected (Fatal)", "error")],
+)
+def test_a_pcie_error_that_the_hardware_corrected_is_no_complaint(severity: str, verdict: str) -> None:
+    received = f"pcieport 0000:40:01.0: AER: {severity.partition(' ')[0]} error received: 0000:41:00.0"
+    log = f"{received}\nnvidia 0000:41:00.0: PCIe Bus Error: severity={severity}, type=Physical Layer, (Receiver ID)"
+    report = run_checks(own_checks(), read_texts([("x.txt", f"{pasted.NVIDIA_SMI}\n{log}".encode())]))
+    assert report.verdict == verdict

@@ -1,5 +1,6 @@
 import io
 
+import click
 import pytest
 
 from gpudoctor.reporters.terminal import encodable, paint, progress, use_color, width
@@ -46,6 +47,13 @@ def test_use_color(stream: io.StringIO, environ: dict[str, str], expected: bool)
 )
 def test_width_of_a_stream_without_terminal(columns: str, expected: int) -> None:
     assert width({"COLUMNS": columns}, io.StringIO()) == expected
+
+
+def test_the_option_of_a_command_wins_over_the_environment() -> None:
+    with click.Context(click.Command("diff"), color=None) as context:
+        assert use_color(Terminal(), {"FORCE_COLOR": "1"})
+        context.color = False
+        assert not use_color(Terminal(), {"FORCE_COLOR": "1"})
 
 
 def test_paint() -> None:
