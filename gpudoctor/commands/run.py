@@ -50,17 +50,24 @@ def metrics_options(command: Any) -> Any:
     return wrapped
 
 
-def metrics_server(metrics: tuple[str, int | None], current: Callable[[], "WatchedRun"]) -> "MetricsServer | None":
-    """Return the server of the metrics; None if nobody asked for them."""
+def metrics_server(metrics: tuple[str, int | None]) -> "MetricsServer | None":
+    """Return the server of the metrics, which listens; None if nobody asked for them."""
     host, port = metrics
     if port is None:
         return None
-    from gpudoctor.reporters import run_metrics
     from gpudoctor.watching.metrics import MetricsServer
 
-    server = MetricsServer(host, port, lambda: run_metrics.render(current()))
+    server = MetricsServer(host, port)
     click.echo(f"Metrics: {server.address}", err=True)
     return server
+
+
+def serve_metrics(server: "MetricsServer | None", current: Callable[[], "WatchedRun"]) -> None:
+    """Let the server, if there is one, answer with what `current` returns."""
+    if server is not None:
+        from gpudoctor.reporters import run_metrics
+
+        server.serve(lambda: run_metrics.render(current()))
 
 
 @click.command(
@@ -106,8 +113,8 @@ def run(
         from gpudoctor.files import check_writable
 
         check_writable(Path(output))
+    server = metrics_server(metrics)
     inside = None if no_hook else Inside({**os.environ, **variables})
-    server = None
     try:
         program = Program(command, {**variables, **(inside.variables if inside else {})})
         begun = time.monotonic()
@@ -130,7 +137,7 @@ def run(
                 crashed=crashed,
             )
 
-        server = metrics_server(metrics, lambda: watched(watcher.now(), None))
+        serve_metrics(server, lambda: watched(watcher.now(), None))
         status = program.wait()
         report = watched(watcher.end(), status)
     finally:

@@ -10,7 +10,7 @@ import click
 
 from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import debug_option, write
-from gpudoctor.commands.run import FORMATS, metrics_options, metrics_server, render_run
+from gpudoctor.commands.run import FORMATS, metrics_options, metrics_server, render_run, serve_metrics
 from gpudoctor.errors import UsageError
 from gpudoctor.untrusted import clean
 
@@ -57,6 +57,7 @@ def watch(
         )
     if pid is not None and not _is_running(pid):
         raise UsageError(f"--pid: no process {pid}")
+    server = metrics_server(metrics)
     begun = time.monotonic()
     watcher = Watcher(pid, every)
 
@@ -69,7 +70,7 @@ def watch(
         return WatchedRun(command=command, exit_status=None, elapsed_seconds=elapsed, every_seconds=every, watch=seen,
                           run=facts, findings=findings, crashed=crashed)  # fmt: skip
 
-    server = metrics_server(metrics, current)
+    serve_metrics(server, current)
     is_live = format_name == "table" and output is None and sys.stdout.isatty()
     with suppress(KeyboardInterrupt):
         while (pid is None or _is_running(pid)) and (seconds is None or time.monotonic() - begun < seconds):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import socket
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +54,19 @@ def test_json_is_the_same_for_both() -> None:
     both = [run.render_run(WATCHED, "json", output, sys.stderr) for output in (None, "report.json")]
     assert both[0] == both[1]
     assert json.loads(both[0])["schema"] == "gpudoctor/run/1"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "", "no host"])
+def test_nothing_is_started_if_the_metrics_cannot_be_served(host: str, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        options = ["--metrics-host", host, "--metrics-port", str(port)]
+        program = [sys.executable, "-c", f"open({str(started)!r}, 'w')"]
+        result = subprocess.run(
+            [sys.executable, "-m", "gpudoctor", "run", *options, "--", *program],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert f"--metrics-port: cannot listen on {host}:{port}" in result.stderr
+    assert not started.exists()
