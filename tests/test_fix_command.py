@@ -17,6 +17,7 @@ from tests.fixing.beds import Bed
 from tests.fixing.conftest import bed, bundled_pip
 from tests.reporters import reports
 from tests.stand_ins import Cuda, Nvml
+from tests.wheels import make_wheel
 
 __all__ = ["bed", "bundled_pip"]
 
@@ -29,6 +30,7 @@ CPU = ("torch==2.13.0+cpu", "tiny")
     [
         pytest.param(("fix", "torch-cpu-bild"), "no check is called 'torch-cpu-bild': did you mean", id="mistyped"),
         pytest.param(("fix", "--undo", "torch-cpu-build"), "--undo takes no ids", id="undo of one"),
+        pytest.param(("fix", "--undo", "--dry-run"), "--undo has no plan to show", id="undo without a change"),
         pytest.param(("fix", "--continue"), "there is no fix to continue", id="nothing to go on with"),
         pytest.param(("fix", "--undo"), "there is nothing to undo", id="nothing to undo"),
         pytest.param(("install",), "Missing argument", id="nothing to install"),
@@ -183,6 +185,68 @@ def test_project_files_are_shown_and_changed(bed: Bed) -> None:
     assert (undone["status"], undone["exit"], undone["plan"]) == ("undone", 0, [])
     assert undone["why"] == f"{env.path} and requirements.txt are as before the fix"
     assert requirements.read_text() == "# ours\ntorch==2.13.0+cpu  # the CPU\n"
+
+
+def test_a_project_file_that_cannot_be_written_undoes_the_fix(bed: Bed) -> None:
+    env = bed.environment(*CPU)
+    project = bed.folder / "project"
+    project.mkdir()
+    (project / "requirements.txt").write_text("torch==2.13.0+cpu\n")
+    before = env.state()
+    subprocess.run(["mount", "--bind", project, project], check=False, capture_output=True)
+    if subprocess.run(["mount", "-o", "remount,ro,bind", project], check=False, capture_output=True).returncode:
+        pytest.skip("no folder can be made read-only here")
+    try:
+        command = [sys.executable, "-m", "gpudoctor", "fix", "--yes", "--project", "--fast", "--python", env.python]
+        done = subprocess.run(
+            command, env=dict(bed.variables), cwd=project, capture_output=True, text=True, check=False
+        )
+    finally:
+        subprocess.run(["umount", "--lazy", project], check=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"requirements.txt: {project} cannot be written. Nothing was changed\n")
+    assert env.state() == before
+
+
+def test_a_project_file_that_changes_meanwhile_undoes_the_fix(bed: Bed) -> None:
+    requirements = bed.folder / "requirements.txt"
+    # Importing the new package stands for a person who saves the file while the fix runs.
+    save = f"open({str(requirements)!r}, 'w').write('mine')\n"
+    make_wheel(bed.index, "torchvision", "0.28.0+cu130", {"torchvision/__init__.py": save}, ["torch==2.13.0"])
+    env = bed.environment(*CPU, "torchvision==0.28.0+cpu")
+    requirements.write_text("torch==2.13.0+cpu\n")
+    before = env.state()
+    done = env.fix("--project", "--yes")
+    assert (done["exit"], done["status"]) == (2, "refused")
+    assert done["why"].endswith("run gpudoctor fix again. Everything is as before")
+    assert (env.state(), requirements.read_text()) == (before, "mine")
+
+
+def test_the_hint_names_the_environment(bed: Bed) -> None:
+    env = bed.environment(*CPU, name="my venv")
+    done = env.gpudoctor("fix", "--yes")
+    undo = f"gpudoctor fix --undo --python '{env.python}'"
+    assert done.stdout.splitlines()[-1] == f"Fixed and verified. To undo it: {undo}"
+
+
+def test_nobody_answers_without_standard_input(bed: Bed) -> None:
+    env = bed.environment(*CPU)
+    command = f"{sys.executable} -m gpudoctor fix --fast --python {env.python} <&-"
+    done = subprocess.run(
+        command, shell=True, env=dict(bed.variables), cwd=bed.folder, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "gpudoctor: nothing was changed: add --yes to apply the plan, or --dry-run to see it\n",
+    )
+
+
+def test_a_script_does_not_forget_the_files(bed: Bed) -> None:
+    env = bed.environment(*CPU)
+    (bed.folder / "requirements.txt").write_text("torch==2.13.0+cpu\n")
+    lines = env.gpudoctor("fix", "--script", "--project").stdout.splitlines()
+    assert "# +torch==2.13.0+cu130" in lines
+    assert lines[-1] == "exit 1"
 
 
 def test_a_project_file_that_was_changed_since_is_named_by_the_undo(bed: Bed) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -61,6 +62,8 @@ def fix(names: tuple[str, ...], undo: bool, resume: bool, project: bool, **optio
     with _errors_as(options["format_name"]):
         if undo and (names or resume):
             raise UsageError("--undo takes no ids, and cannot be combined with --continue")
+        if undo and (options["dry_run"] or options["script"]):
+            raise UsageError("--undo has no plan to show: leave out --dry-run and --script")
         run = _Run(options)
         if undo:
             run.undo()
@@ -127,6 +130,8 @@ class _Run:
 
         self.options = options
         self.is_json, self.is_dry = options["format_name"] == "json", options["dry_run"] or options["script"]
+        named = options["interpreter"]
+        self.here = f" --python {shlex.quote(named)}" if named else ""
         plan = configured((), (), (), None, ImageRequest())
         self.rules, self.ignored = plan.rules, plan.ignored
         machine = setting(options["interpreter"], options["timeout"], fast=options["fast"], images=plan.images)
@@ -215,9 +220,9 @@ class _Run:
 
         if self.options["yes"]:
             return
-        if self.is_json or not sys.stdin.isatty():
+        if self.is_json or sys.stdin is None or not sys.stdin.isatty():
             raise UsageError("nothing was changed: add --yes to apply the plan, or --dry-run to see it")
-        for line in plan_lines(plan):
+        for line in plan_lines(plan, self.here):
             _note(line)
         if not click.confirm("Apply this plan?", err=True):
             raise UsageError("nothing was changed")
@@ -236,11 +241,12 @@ class _Run:
         elif self.options["script"] and result.status == "planned":
             print_text(script(result.plan, windows=sys.platform == "win32"))
         else:
-            for line in plan_lines(result.plan) if result.status in ("planned", "not-fixed", "fixed") else ():
+            has_plan = result.status in ("planned", "not-fixed", "fixed")
+            for line in plan_lines(result.plan, self.here) if has_plan else ():
                 _print(line)
             if result.status == "refused":
                 _note(f"gpudoctor: {result.why}")
-            for line in ending(result) if result.status != "refused" else ():
+            for line in ending(result, self.here) if result.status != "refused" else ():
                 _print(line)
 
 

@@ -58,7 +58,7 @@ class Installer(ABC):
 
     @abstractmethod
     def broken(self) -> set[str]:
-        """Return what does not fit in the environment, a line each."""
+        """Return what does not fit in the environment, a line each. Raises Failed: it cannot be determined."""
 
     def whole_scope(self) -> Scope | None:
         """Return what is recorded, if that is more than what the changed packages contain."""
@@ -92,7 +92,9 @@ class _OfWheels(Installer):
 
     def broken(self) -> set[str]:
         """Return what does not fit, as the installer's own check says."""
-        out, error, _ = run_to_end(self._check_command(), self.environ)
+        out, error, status = run_to_end(self._check_command(), self.environ)
+        if status not in (0, 1):
+            raise Failed(f"{self.name} check ended with exit status {status}: the environment cannot be verified")
         lines = (line.strip() for line in f"{out}\n{error}".splitlines())
         return {line for line in lines if re.search(r" requires |has requirement|not supported on this platform", line)}
 
@@ -118,7 +120,7 @@ class Pip(_OfWheels):
         return super().resolve(actions)
 
     def _pip(self, *arguments: str) -> list[str]:
-        return [self.inventory.executable, "-I", "-m", "pip", *arguments]
+        return [self.inventory.executable, "-I", "-B", "-m", "pip", *arguments]
 
     def _dry_run(self, action: Action, forced: set[str], constraints: Sequence[str]) -> list[Pin]:
         more = [*(["--upgrade"] if action.upgrade else []), *(["--no-deps"] if action.alone else [])]
@@ -133,7 +135,12 @@ class Pip(_OfWheels):
             Path(limits).write_text("".join(f"{line}\n" for line in constraints), encoding="utf-8")
             options = ("--dry-run", "--report", report, "--only-binary", ":all:", "--retries", "1", "--no-user")
             said = run(self._pip("install", *options, "--constraint", limits, *action.index, *arguments), self.environ)
-            rows = json.loads(Path(report).read_text(encoding="utf-8"))["install"]
+            try:
+                rows = json.loads(Path(report).read_text(encoding="utf-8"))["install"]
+            except (OSError, ValueError, KeyError, TypeError):
+                raise Refused(
+                    f"pip shows no plan: repair it with {self.inventory.executable} -m ensurepip --upgrade"
+                ) from None
         sizes = sizes_of_pip(said)
         return [_pin(row, action.index, sizes) for row in rows]
 

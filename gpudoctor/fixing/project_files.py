@@ -54,6 +54,14 @@ class FileEdit:
         write_whole(self.path, text)
 
 
+def refuse_unwritable(edits: Sequence[FileEdit]) -> None:
+    """Refuse before anything changes. Raises UsageError: the folder of a file cannot be written."""
+    for edit in edits:
+        folder = os.path.dirname(os.path.realpath(edit.path))
+        if not os.access(folder, os.W_OK):
+            raise UsageError(f"cannot write {edit.path}: {folder} cannot be written. Nothing was changed")
+
+
 def edits_of(resolution: Resolution | None, services: Sequence[str], folder: Path) -> tuple[FileEdit, ...]:
     """Return what to change in the files of a project.
 

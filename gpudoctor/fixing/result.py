@@ -69,8 +69,8 @@ def _edit(edit: FileEdit) -> dict[str, Any]:
     return {"check": "", "summary": summary, "commands": [], "kind": "project", "changes": [], "diff": edit.diff}
 
 
-def plan_lines(plan: Plan) -> Iterator[str]:
-    """Yield the plan for a person."""
+def plan_lines(plan: Plan, here: str = "") -> Iterator[str]:
+    """Yield the plan for a person. here: the option that names the environment, as this call was given it."""
     for number, step in enumerate(plan.steps, 1):
         yield f"{number}. {f'{step.check}: ' if step.check else ''}{step.remedy.summary}"
         if not step.actions:
@@ -92,16 +92,17 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"Change {edit.path.name}:"
         yield from (f"     {line}" for line in edit.diff)
     if plan.later:
-        yield f"After that: gpudoctor fix --continue ({', '.join(plan.later)})"
+        yield f"After that: gpudoctor fix --continue{here} ({', '.join(plan.later)})"
     elif any(step.kind == "system" for step in plan.steps):
-        yield "After that: gpudoctor fix --continue"
+        yield f"After that: gpudoctor fix --continue{here}"
 
 
 _NOT_RUN = {"system": "needs root, a restart, or your decision", "project": "changes the project's lock file"}
 
 
-def ending(result: FixResult) -> Iterator[str]:
-    """Yield how it ended, for a person."""
+def ending(result: FixResult, here: str = "") -> Iterator[str]:
+    """Yield how it ended, for a person. here: the option that names the environment, as this call was given it."""
+    undo = f"To undo it: gpudoctor fix --undo{here}"
     if result.status == "planned":
         yield "Nothing was changed."
     elif result.status == "fixed" and result.record is None:
@@ -109,7 +110,7 @@ def ending(result: FixResult) -> Iterator[str]:
     elif result.status == "undone":
         yield f"Undone, because {result.why}. The environment is as before."
     elif result.status == "fixed":
-        yield "Fixed and verified. To undo it: gpudoctor fix --undo"
+        yield f"Fixed and verified. {undo}"
     else:
         restored = " The environment is as before." if result.plan.changes else ""
-        yield f"Not fixed: {result.why}." + (" To undo it: gpudoctor fix --undo" if result.record else restored)
+        yield f"Not fixed: {result.why}." + (f" {undo}" if result.record else restored)

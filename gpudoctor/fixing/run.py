@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gpudoctor.containers.rebuild.interrupts import Interrupts
-from gpudoctor.errors import GpudoctorError
+from gpudoctor.errors import GpudoctorError, UsageError
 from gpudoctor.fixing import edited_files
 from gpudoctor.fixing.conda import Conda
 from gpudoctor.fixing.environment import Inventory, read_inventory
@@ -14,7 +14,7 @@ from gpudoctor.fixing.installers import Installer, installer_of
 from gpudoctor.fixing.pixi import PixiProject
 from gpudoctor.fixing.plan import Plan, Step, make_plan, tool_of
 from gpudoctor.fixing.programs import Refused
-from gpudoctor.fixing.project_files import FileEdit
+from gpudoctor.fixing.project_files import FileEdit, refuse_unwritable
 from gpudoctor.fixing.projects import PoetryProject, UvProject
 from gpudoctor.fixing.requests import state_file
 from gpudoctor.fixing.result import FixResult, Status
@@ -97,6 +97,7 @@ class Fixer:
         assert plan.resolution is not None, "there is something to apply"
         if sys.platform == "win32":
             raise Refused("on Windows gpudoctor changes no environment yet: gpudoctor fix --script prints what to run")
+        refuse_unwritable(plan.edits)
         inventory = read_inventory(self.interpreter)
         installer = self._installer(plan.steps, before, inventory)
         store, interrupts, reports = Store(inventory.prefix), Interrupts(), list[Report]()
@@ -125,7 +126,11 @@ class Fixer:
         found = FixResult(plan=plan, status="undone", why=why, before=ids(before, *fixed), after=ids(before, *fixed))
         if why or after is None:
             return replace(found, status="not-fixed") if why and why == useless else found
-        self._write_edits(plan, store.identity())
+        try:
+            self._write_edits(plan, store.identity())
+        except UsageError as error:
+            self.undo()
+            raise Refused(f"{error}. Everything is as before") from None
         left_over = _what_is_left(plan, after)
         status: Status = "not-fixed" if left_over else "fixed"
         return replace(found, status=status, why=left_over, after=ids(after), record=str(store.record))
@@ -138,7 +143,11 @@ class Fixer:
 
     def edit(self, plan: Plan, before: Report) -> FixResult:
         """Change the project's files only, and return what the check finds afterwards."""
-        self._write_edits(plan, "")
+        try:
+            self._write_edits(plan, "")
+        except UsageError as error:
+            edited_files.restore(self.interpreter, plan.edits)
+            raise Refused(f"{error}. Everything is as before") from None
         after, fixed = self.ask(), [step.check for step in plan.steps]
         left_over = _what_is_left(plan, after)
         return FixResult(

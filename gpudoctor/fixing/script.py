@@ -40,15 +40,19 @@ def _lines(plan: Plan, windows: bool) -> Iterator[str]:
             else:
                 yield f"# by hand: {_comment(command)}"
         if not step.actions:
-            yield from _stop(number, windows)
+            yield from _stop(f"Step {number}", windows)
+    if plan.edits:
+        yield ""
+        yield from (f"# {_comment(line)}" for edit in plan.edits for line in edit.diff)
+        yield from _stop("The change of the files above", windows)
     if plan.later:
         yield ""
         yield f"# After that: gpudoctor fix --continue ({', '.join(plan.later)})"
 
 
-def _stop(number: int, windows: bool) -> Iterator[str]:
+def _stop(what: str, windows: bool) -> Iterator[str]:
     """Yield what ends the script before a step that a person does: what comes after it must wait."""
-    said = f"Step {number} is not run by this script: do it yourself"
+    said = f"{what} is not run by this script: do it yourself"
     yield f"[Console]::Error.WriteLine('{said}')" if windows else f"echo '{said}' >&2"
     yield "exit 1"
 

@@ -44,6 +44,7 @@ class Store:
         self.prefix = prefix
         self.path = Path(prefix, FOLDER)
         self.pending, self.record, self._old = (self.path / name for name in ("pending", "record", "record.old"))
+        self._settled = self.path / "settled"
         self.fetched = self.path / "fetched"
 
     @contextmanager
@@ -84,7 +85,8 @@ class Store:
             return []
         left = restore(self.prefix, self.pending)
         if not left:
-            shutil.rmtree(self.pending)
+            self.pending.rename(self._settled)  # at once: half a record would stop every later fix
+            shutil.rmtree(self._settled)
         return left
 
     def commit(self) -> None:
@@ -125,7 +127,7 @@ class Store:
         """Remove what is left of a step that was interrupted."""
         if self._old.exists() and not self.record.exists():
             self._old.rename(self.record)
-        for path in (self._old, self.fetched, self.pending.with_name("pending.tmp")):
+        for path in (self._old, self._settled, self.fetched, self.pending.with_name("pending.tmp")):
             shutil.rmtree(path, ignore_errors=True)
 
     def undo(self) -> list[str]:

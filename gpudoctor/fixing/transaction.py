@@ -59,7 +59,10 @@ def apply(
         )
         say("Recording the environment")
         take(scope, store.pending, {**_about(inventory, resolution, installer.environ), **kind})
-        why = _change(installer, resolution, store, is_worse, say)
+        try:
+            why = _change(installer, resolution, store, is_worse, say)
+        except Failed as error:
+            why = str(error)
         if why:
             return why, store.settle()
         store.commit()
@@ -83,15 +86,16 @@ def _refuse_outdated(inventory: Inventory, resolution: Resolution) -> None:
 
 
 def _change(installer: Installer, resolution: Resolution, store: Store, is_worse: Callable[[], str], say: Say) -> str:
-    """Apply, verify, and return what is wrong. An interruption leaves the pending record, which the caller settles."""
+    """Apply, verify, and return what is wrong. An interruption leaves the pending record, which the caller settles.
+
+    Raises:
+        Failed: a command failed.
+    """
     broken = installer.broken()
     names = {change.name for change in resolution.changes}
     unusable = not_importable(installer.inventory, names, installer.environ)
     say("Applying the change")
-    try:
-        installer.apply(resolution, store.fetched)
-    except Failed as error:
-        return str(error)
+    installer.apply(resolution, store.fetched)
     say("Verifying the change")
     inventory = read_inventory(installer.inventory.executable)
     for change in resolution.changes:

@@ -118,6 +118,41 @@ def test_it_is_undone_if_a_step_fails(env: Env, installer: type[Installer], why:
     assert env.state() == before
 
 
+def test_it_is_undone_if_what_fits_cannot_be_checked(env: Env) -> None:
+    before = env.state()
+
+    class Killed(Pip):
+        """Its check ends without an answer after the change, as a process that the system killed for its memory."""
+
+        def _check_command(self) -> list[str]:
+            command = super()._check_command()
+            new = any(env.packages.glob("torch-2.13.0+cu130.dist-info"))
+            return [command[0], "-c", "import os; os.kill(os.getpid(), 9)"] if new else command
+
+    assert change(env, Killed) == "pip check ended with exit status -9: the environment cannot be verified"
+    assert env.state() == before
+
+
+def test_an_undo_that_is_killed_at_its_end_blocks_nothing(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = env.state()
+    assert change(env) == ""
+    store, remove = Store(str(env.path)), shutil.rmtree
+
+    def killed(path: Path, ignore_errors: bool = False) -> None:
+        if (path / "manifest.json").is_file():
+            (path / "manifest.json").unlink()
+            raise KeyboardInterrupt
+        remove(path, ignore_errors)
+
+    monkeypatch.setattr("gpudoctor.fixing.store.shutil.rmtree", killed)
+    with pytest.raises(KeyboardInterrupt), store.locked(print):
+        store.undo()
+    monkeypatch.undo()
+    assert env.state() == before
+    assert change(env) == ""
+    assert not (env.path / ".gpudoctor" / "settled").exists()
+
+
 def test_an_interruption_leaves_it_as_it_was(env: Env) -> None:
     before = env.state()
     with pytest.raises(KeyboardInterrupt):
