@@ -6,7 +6,7 @@ Only versions, addresses of PyTorch's indexes and one line of a compose file cha
 import difflib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -14,7 +14,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from gpudoctor.data.torch_builds import INDEX
 from gpudoctor.errors import UsageError
 from gpudoctor.files import read_bounded, write_whole
-from gpudoctor.fixing.resolution import Pin, Resolution
+from gpudoctor.fixing.resolution import Change, Pin, Resolution
 from gpudoctor.model.record import record
 from gpudoctor.trust import refuse_links_of_others
 
@@ -22,7 +22,8 @@ PATTERNS = ("requirements*.txt", "constraints*.txt", "pyproject.toml", "Dockerfi
 COMPOSE = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
 _INCLUDED = r"(?m)^[ \t]*(?:-r|-c|--requirement|--constraint)[ =]*([^\s#=][^\s#]*)"
 _MOST_BYTES, _MOST_FILES = 1 << 20, 50
-_VARIANT = rf"({re.escape(INDEX)}/)(cpu|cu\d+|rocm[\d.]+|xpu)(?![\w.])"
+_VARIANT = rf"({re.escape(INDEX)}/)(cpu|cu\d+|rocm[\d.]+|xpu)(?![\w.]|/\S*\.whl)"
+_BUILD = r"\d[\d.]*(?:\+|%2[Bb])(cpu|cu\d+|rocm[\d.]+|xpu)\b"
 
 
 @record
@@ -67,15 +68,16 @@ def edits_of(resolution: Resolution | None, services: Sequence[str], folder: Pat
 
     services: of its compose file, that are to get the GPU.
     """
-    pins = resolution.pins if resolution is not None else ()
-    return tuple(edit for edit in _edits(pins, services, folder) if edit.before != edit.after)
+    return tuple(edit for edit in _edits(resolution, services, folder) if edit.before != edit.after)
 
 
-def _edits(pins: Sequence[Pin], services: Sequence[str], folder: Path) -> Iterator[FileEdit]:
+def _edits(resolution: Resolution | None, services: Sequence[str], folder: Path) -> Iterator[FileEdit]:
+    pins, builds = (resolution.pins, _builds(resolution.changes)) if resolution is not None else ((), {})
     for path in _files(folder):
         text = _read(path)
         if text is not None:
-            yield _refuse_hashes(FileEdit(path=path, before=text, after=with_versions(text, pins)))
+            edit = FileEdit(path=path, before=text, after=with_versions(text, pins, builds))
+            yield _refuse_half(_refuse_hashes(edit), pins)
     compose = next((folder / name for name in COMPOSE if (folder / name).is_file()), None)
     text = _read(compose) if compose is not None and services else None
     if compose is not None and text is not None:
@@ -109,6 +111,27 @@ def _refuse_hashes(edit: FileEdit) -> FileEdit:
     return edit
 
 
+def _refuse_half(edit: FileEdit, pins: Sequence[Pin]) -> FileEdit:
+    """Return the edit. Raises UsageError: a line still asks for another build, and would go with a changed one."""
+    variant = _variant_of(pins)
+    if variant and edit.before != edit.after:
+        for number, line in enumerate(edit.after.splitlines(), 1):
+            asked = re.search(_BUILD, _code_and_comment(line)[0])
+            if asked and asked[1] != variant:
+                raise UsageError(
+                    f"{edit.path.name}, line {number}, asks for another build ({asked[0]}) in a way that gpudoctor does"
+                    f" not change: write {variant} there first, or leave out --project. Nothing was changed"
+                )
+    return edit
+
+
+def _builds(changes: Sequence[Change]) -> dict[str, str]:
+    """Return the versions that name a build, and what each becomes: also where no package is named with them."""
+    found = {(c.before, c.after) for c in changes if c.before and c.after and "+" in c.before and c.before != c.after}
+    befores = [before for before, _ in found]
+    return {before: after for before, after in found if befores.count(before) == 1}
+
+
 def _read(path: Path) -> str | None:
     """Return the text of a file; None if it is none that gpudoctor may change."""
     try:
@@ -118,27 +141,39 @@ def _read(path: Path) -> str | None:
         return None
 
 
-def with_versions(text: str, pins: Sequence[Pin]) -> str:
+def with_versions(text: str, pins: Sequence[Pin], builds: Mapping[str, str] | None = None) -> str:
     """Return the text of a requirements file, pyproject.toml or Dockerfile with versions that contradict no pin.
 
-    A version that the pin satisfies stays, and so does everything in a comment.
+    A version that the pin satisfies stays, and so does everything in a comment. builds: a version that names a build
+    → what it becomes, also in an argument or a table.
     """
-    return "".join(_with_versions(line, pins) for line in text.splitlines(keepends=True))
+    return "".join(_with_versions(line, pins, builds or {}) for line in text.splitlines(keepends=True))
 
 
-def _with_versions(line: str, pins: Sequence[Pin]) -> str:
-    code, comment = re.match(r"((?:(?!(?:^|\s)#).)*)(.*)", line, re.DOTALL).groups()  # type: ignore[union-attr]
+def _code_and_comment(line: str) -> tuple[str, str]:
+    match = re.match(r"((?:(?!(?:^|\s)#).)*)(.*)", line, re.DOTALL)
+    return (match[1], match[2]) if match else (line, "")
+
+
+def _with_versions(line: str, pins: Sequence[Pin], builds: Mapping[str, str]) -> str:
+    code, comment = _code_and_comment(line)
     for pin in pins:
         name = re.sub(r"[-_.]+", "[-_.]+", re.escape(pin.name).replace("\\-", "-"))
 
         def replaced(match: re.Match[str], version: str = pin.version) -> str:
             return match[0] if _is_met(match[2], version) else f"{match[1]}{version}"
 
-        code = re.sub(rf"(?i)((?<![\w.-]){name}(?:\[[\w, -]*\])?\s*==\s*)([\w.+*]+)", replaced, code)
-    variant = next((v for pin in pins if (v := _variant(pin))), None)
-    if variant is not None:
+        code = re.sub(rf"(?i)((?<![\w.-]){name}(?:\[[\w, -]*\])?\s*===?\s*)([\w.+*]+)", replaced, code)
+    for before, after in builds.items():
+        code = re.sub(rf"(?<![\w.+-]){re.escape(before)}(?![\w.+-])", after, code)
+    variant = _variant_of(pins)
+    if variant:
         code = re.sub(_VARIANT, rf"\g<1>{variant}", code)
     return code + comment
+
+
+def _variant_of(pins: Sequence[Pin]) -> str:
+    return next(filter(None, map(_variant, pins)), "")
 
 
 def _variant(pin: Pin) -> str:
@@ -165,7 +200,8 @@ def with_gpu(text: str, service: str) -> str:
         return text
     name = re.compile(rf"""(\s+)(?P<quote>["']?){re.escape(service)}(?P=quote):\s*(#.*)?$""")
     end = next((n for n, line in enumerate(lines) if n > top and re.match(r"[^\s#]", line)), len(lines))
-    found = next((n for n in range(top + 1, end) if name.match(lines[n])), None)
+    first = next((_indent(line) for line in lines[top + 1 : end] if re.match(r"\s+[^\s#]", line)), 0)
+    found = next((n for n in range(top + 1, end) if name.match(lines[n]) and _indent(lines[n]) == first), None)
     if found is None:
         return text
     outer = _indent(lines[found])

@@ -40,11 +40,46 @@ PLAN = Resolution(pins=CU130, removes=(), changes=())
             "RUN pip install torch==2.13.0+cu130 \\\n    --index-url https://download.pytorch.org/whl/cu130\n",
             id="Dockerfile",
         ),
+        pytest.param("torchvision===0.20.0+cpu\n", "torchvision===0.28.0+cu130\n", id="three signs"),
         pytest.param("https://example.com/whl/cpu#torch==1.0\n", "https://example.com/whl/cpu#torch==2.13.0+cu130\n"),
     ],
 )  # fmt: skip
 def test_versions(before: str, after: str) -> None:
     assert with_versions(before, CU130) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            "ARG TORCH=2.13.0+cpu\nRUN pip install torch==${TORCH}\n",
+            "ARG TORCH=2.13.0+cu130\nRUN pip install torch==${TORCH}\n",
+            id="argument of a Dockerfile",
+        ),
+        pytest.param(
+            'torch = {version = "2.13.0+cpu"}\n', 'torch = {version = "2.13.0+cu130"}\n', id="table of poetry"
+        ),
+        pytest.param("torch \\\n  == \\\n  2.13.0+cpu\n", "torch \\\n  == \\\n  2.13.0+cu130\n", id="several lines"),
+        pytest.param("other==12.13.0+cpu  # 2.13.0+cpu\n", "other==12.13.0+cpu  # 2.13.0+cpu\n", id="another version"),
+    ],
+)
+def test_a_version_that_names_a_build_is_changed_wherever_it_is(before: str, after: str) -> None:
+    assert with_versions(before, CU130, {"2.13.0+cpu": "2.13.0+cu130"}) == after
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch @ https://download.pytorch.org/whl/cpu/torch-2.13.0%2Bcpu-cp311-cp311-linux_x86_64.whl",
+        "torchaudio==2.11.0+cpu",
+    ],
+)
+def test_a_file_that_would_be_changed_by_half_is_refused(line: str, tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(f"# +cpu\ntorch==2.13.0+cpu\n{line}\n")
+    with pytest.raises(UsageError, match=r"requirements\.txt, line 3, asks for another build \(.*cpu\)"):
+        edits_of(PLAN, [], tmp_path)
+    (tmp_path / "requirements.txt").write_text(f"{line}\n")
+    assert edits_of(PLAN, [], tmp_path) == ()
 
 
 COMPOSE = """\
@@ -67,6 +102,11 @@ def test_a_service_gets_the_gpu() -> None:
     assert yaml.safe_load(after)["services"]["train"]["gpus"] == "all"
     assert after.replace("    gpus: all\n", "") == COMPOSE
     assert "gpus" not in yaml.safe_load(after)["services"]["web"]
+
+
+def test_a_service_that_another_one_waits_for() -> None:
+    waits = "services:\n  web:\n    depends_on:\n      train:\n        condition: x\n"
+    assert with_gpu(f"{waits}  train:\n    image: y\n", "train") == f"{waits}  train:\n    gpus: all\n    image: y\n"
 
 
 @pytest.mark.parametrize(
