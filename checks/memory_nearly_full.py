@@ -33,5 +33,7 @@ def memory_nearly_full(run: Run) -> Iterator[Finding]:
         facts = (f"{path}.memory_peak_bytes", f"{path}.memory_total_bytes")
     share = used / total
     if share > LEAST_SHARE:
-        summary = f"{whose} took up to {size_text(used)} of {size_text(total)} ({share:.0%}) of the GPU's memory"
+        summary = (
+            f"{whose} took up to {size_text(used)} of {size_text(total)} ({100 * share:.0f} %) of the GPU's memory"
+        )
         yield Finding.warning("GPU memory", summary, facts, Fix("leave-memory-free"), details=measured(share))

@@ -70,7 +70,7 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
     place = f" at {steps.synchronising_place}" if steps.synchronising_place else ""
     place += f", in {package}" if package else ""
     number = f"{steps.synchronisations:.0f} times " if steps.synchronisations >= 1.5 else ""
-    time = f": {share:.0%} of its time" if share >= SHOWN_FROM else ""
+    time = f": {100 * share:.0f} % of its time" if share >= SHOWN_FROM else ""
     summary = f"Each step waits {number}for the GPU with {call}{place}{time}"
     facts = ("run.steps.synchronisations", "run.steps.synchronising_share", "run.steps.synchronising_place")
     severity = Severity.WARNING if share >= LEAST_SHARE or steps.is_stand_in else Severity.INFO

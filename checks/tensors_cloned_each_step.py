@@ -29,9 +29,8 @@ def tensors_cloned_each_step(run: Run) -> Iterator[Finding]:
         return
     share, place = steps.cloning_share, steps.cloning_place
     size = size_text(steps.clone_bytes)
-    summary = (
-        f"Each step clones {steps.clones:.0f} tensors, {size}{f' at {place}' if place else ''}: {share:.0%} of its time"
-    )
+    cloned = f"{steps.clones:.0f} tensors, {size}{f' at {place}' if place else ''}"
+    summary = f"Each step clones {cloned}: {100 * share:.0f} % of its time"
     facts = ("run.steps.clones", "run.steps.clone_bytes", "run.steps.cloning_share", "run.steps.parameter_bytes")
     details = measured(share, place, saved=share)
     yield Finding.warning("clones", summary, facts, Fix("clone-only-to-keep"), details=details)

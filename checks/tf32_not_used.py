@@ -1,4 +1,4 @@
-"""Float32 products of a run that do not use TF32."""
+"""Float32 matrix products of a run that do not use TF32."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ LEAST_ELEMENTS = 2**20
 
 @check(family="run")
 def tf32_not_used(run: Run) -> Iterator[Finding]:
-    """Large float32 products do not use TF32 on a GPU that has it.
+    """Large float32 matrix products do not use TF32 on a GPU that has it.
 
     Why: one line lets tensor cores multiply float32 matrices. They round the factors to 10 bits, which training usually
     tolerates.
@@ -28,7 +28,7 @@ def tf32_not_used(run: Run) -> Iterator[Finding]:
     if known(steps.tf32, "run.steps.tf32"):
         return
     share = steps.forward_share + steps.backward_share
-    summary = f"Float32 products of {large / 1e6:.1f} million weights do not use TF32"
+    summary = f"Float32 matrix products of {large / 1e6:.1f} million weights do not use TF32"
     facts = ("run.steps.tf32", "run.steps.large_elements", "run.steps.autocasts", "run.memory.capability")
     fix = Fix("enable-tf32", switch='torch.set_float32_matmul_precision("high")')
     yield Finding.warning("precision", summary, facts, fix, details=measured(share, steps.products_place))

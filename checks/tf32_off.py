@@ -1,4 +1,4 @@
-"""TF32 for float32 products, on devices that have it."""
+"""TF32 for float32 matrix products, on devices that have it."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from gpudoctor.registry import check, known, skip_unless, usable_devices
 def tf32_off(
     torch_devices: TorchDevices, torch_runtime: TorchRuntime, environment: Environment = Environment()
 ) -> Iterator[Finding]:
-    """Float32 products do not use TF32 on a device that has it.
+    """Float32 matrix products do not use TF32 on a device that has it.
 
     Why: tensor cores multiply float32 matrices several times faster in TF32, which keeps the range of float32 and
     rounds the factors to 10 bits after the point instead of 23. Since 1.12, PyTorch does not use it by default.
@@ -26,7 +26,7 @@ def tf32_off(
         return
     error = devices[0].errors["tf32"]
     measured = "" if error is None else f" (numerical error here: {100 * error:.2g} %)"
-    summary = f"Float32 products do not use TF32, which {described(devices)} supports{measured}"
+    summary = f"Float32 matrix products do not use TF32, which {described(devices)} supports{measured}"
     facts = (
         "torch_runtime.matmul_tf32",
         *(device.capability_fact for device in devices),

@@ -15,7 +15,7 @@ USERS = {
 
 @check(family="precision")
 def tf32_precision_surprise(tf32: Tf32, torch_runtime: TorchRuntime = TorchRuntime()) -> Iterator[Finding]:
-    """Float32 products run in TF32, although the program did not ask for it.
+    """Float32 matrix products run in TF32, although the program did not ask for it.
 
     Why: results differ from those of a CPU or an older GPU in the fourth digit, because TF32 rounds the factors to 10
     bits. PyTorch 1.7 to 1.11 use it by default on compute capability 8.0 and newer. Later releases use it if a setting

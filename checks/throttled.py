@@ -31,9 +31,8 @@ def throttled(run: Run) -> Iterator[Finding]:
                 clocks = f": SM clock {gpu.clock_mhz:,.0f} of {gpu.clock_max_mhz:,} MHz"
                 saved = gpu.throttled_share * max(1 - gpu.clock_mhz / gpu.clock_max_mhz, 0.0)
             heat = "" if gpu.temperature_peak_celsius is None else f", up to {gpu.temperature_peak_celsius:.0f} °C"
-            summary = (
-                f"GPU {gpu.nvml_index} was {_CAUSES[gpu.throttled]} {gpu.throttled_share:.0%} of the time{clocks}{heat}"
-            )
+            time = f"{100 * gpu.throttled_share:.0f} % of the time"
+            summary = f"GPU {gpu.nvml_index} was {_CAUSES[gpu.throttled]} {time}{clocks}{heat}"
             path = f"run.gpus[{run.gpus.index(gpu)}]"
             facts = tuple(f"{path}.{name}" for name in ("throttled", "throttled_share", "clock_mhz"))
             fix = Fix("cool-or-power-gpu", reasons=gpu.throttled, nvml_index=gpu.nvml_index)

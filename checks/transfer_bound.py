@@ -53,7 +53,7 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
     size = size_text(steps.copy_bytes)
     summary = f"Each step sends {size} to the GPU{place}, {', '.join(kinds) or 'blocking'}"
     if is_measured:
-        summary += f": {steps.copies_share:.0%} of its time"
+        summary += f": {100 * steps.copies_share:.0f} % of its time"
     facts = ("run.steps.copies_share", "run.steps.copies", "run.steps.copy_bytes", "run.steps.pageable_bytes")
     fixes = (
         Fix("keep-data-on-gpu", size=_fits(again, run)) if _fits(again, run) else None,

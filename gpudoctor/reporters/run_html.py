@@ -12,7 +12,7 @@ from gpudoctor.reporters.quantities import duration, significant
 from gpudoctor.untrusted import clean
 from gpudoctor.watching.watched import WatchedRun
 
-_WIDTH, _HEIGHT, _TOP, _MOST_POINTS = 720, 90, 22, 240
+_WIDTH, _HEIGHT, _MOST_POINTS = 720, 70, 240
 
 
 def render(run: WatchedRun) -> str:
@@ -34,14 +34,14 @@ def _body(run: WatchedRun, sentence: str) -> Iterator[Element]:
 
 def _sections(run: WatchedRun) -> Iterator[Element]:
     for finding in run.findings:
-        gain = ", ".join(filter(None, (words.speedup(finding), words.place(finding))))
+        gain = ", ".join(part for part in (words.speedup(finding), words.line(finding)) if part)
         yield finding_section(finding, element("p", gain, class_="note") if gain else None)
     notes = [element("li", note) for note in words.notes(run)]
     if notes:
         yield element("ul", notes, class_="warnings")
     charts = [chart(name, unit, values) for name, unit, values in words.timelines(run) if len(values) > 1]
     if charts:
-        yield element("section", element("h2", "Over time"), [element("figure", shown) for shown in charts])
+        yield element("section", element("h2", "Over time"), charts)
     lines = list(words.process_lines(run))
     if run.run.steps is not None:
         lines.append(" · ".join(words.step_parts(run.run.steps)))
@@ -52,20 +52,21 @@ def _sections(run: WatchedRun) -> Iterator[Element]:
 
 
 def chart(name: str, unit: str, values: Sequence[float]) -> Element:
-    """Return values over time as an svg element, from 0 to the highest."""
+    """Return values over time as a figure, from 0 to the highest. Its caption is outside of the picture that scales."""
     means = words.binned(values, _MOST_POINTS)
     highest = max(means) or 1.0
     title = f"{name}: 0 to {significant(max(values))} {unit}"
     points = " ".join(
-        f"{_WIDTH * place / (len(means) - 1):.1f},{_HEIGHT - (_HEIGHT - _TOP) * value / highest:.1f}"
+        f"{_WIDTH * place / (len(means) - 1):.1f},{_HEIGHT - (_HEIGHT - 1) * value / highest:.1f}"
         for place, value in enumerate(means)
     )
-    return element(
+    picture = element(
         "svg",
         element("title", title),
-        element("text", title, x=0, y=14, class_="axis"),
         element("line", x1=0, x2=_WIDTH, y1=_HEIGHT, y2=_HEIGHT, class_="base", stroke="currentColor"),
         element("polyline", points=points, fill="none", stroke="currentColor", stroke_width=1.5),
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT + 2}",
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT + 1}",
+        preserveAspectRatio="none",
         role="img",
     )
+    return element("figure", element("figcaption", title), picture)

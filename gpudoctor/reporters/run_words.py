@@ -42,8 +42,7 @@ def verdict(run: WatchedRun) -> tuple[str, str]:
     if watch.problem:
         return "info", f"the GPU was not watched: {watch.problem}"
     if len(watch.samples) < FEWEST_SAMPLES:
-        count = len(watch.samples)
-        return "info", f"{count} {'sample' if count == 1 else 'samples'} of the GPU: too few to say what limited it"
+        return "info", f"{_count(len(watch.samples), 'sample')} of the GPU: too few to say what limited it"
     if all(gpu.utilization_percent is None for gpu in run.run.gpus):
         mig = " (MIG)" if any(gpu.is_mig for gpu in run.run.gpus) else ""
         return "info", f"the GPU was not watched: NVML does not report its utilisation{mig}"
@@ -63,7 +62,7 @@ def notes(run: WatchedRun) -> Iterator[str]:
     if run.run.inside:
         yield f"The steps were not watched: {clean(run.run.inside)}."
     elif run.run.steps is not None and run.run.steps.counted < FEWEST_STEPS:
-        yield f"Only {run.run.steps.counted} steps after the first ones: too few to say what limited them."
+        yield f"Only {_count(run.run.steps.counted, 'step')} after the first ones: too few to say what limited them."
     if any(gpu.is_mig for gpu in run.run.gpus):
         yield "MIG divides the GPU: its utilisation is unknown."
     yield from _not_read(run.watch)
@@ -98,15 +97,21 @@ def place(finding: Finding) -> str:
     return clean(mask_secrets(finding.details.get("place") or ""))
 
 
+def line(finding: Finding) -> str:
+    """Return the same with what it is: "line: train.py:42"; empty for none."""
+    named = place(finding)
+    return f"line: {named}" if named else ""
+
+
 def step_parts(steps: Steps) -> Iterator[str]:
     """Yield the duration of a step and what it consists of."""
     yield f"{steps.counted:,} {'steps' if steps.kind == 'optimizer' else 'batches'}"
-    yield f"{significant(steps.step_ms)} ms each (median {significant(steps.median_ms)})"
+    yield f"{significant(steps.step_ms)} ms each (median {significant(steps.median_ms)} ms)"
     shares = {name: getattr(steps, part) for part, name in PARTS.items()}
-    yield from (f"{name} {share:.0%}" for name, share in shares.items() if share >= _SHOWN_FROM)
+    yield from (f"{name} {100 * share:.0f} %" for name, share in shares.items() if share >= _SHOWN_FROM)
     rest = 1 - sum(shares.values())
     if rest >= _SHOWN_FROM:
-        yield f"other {rest:.0%}"
+        yield f"other {100 * rest:.0f} %"
     if steps.kernels is not None and steps.gpu_busy_ms is not None:
         yield f"{steps.kernels:,} kernels each, GPU busy {significant(steps.gpu_busy_ms)} ms"
     elif steps.operators is not None:
@@ -161,7 +166,7 @@ def device_parts(run: WatchedRun, device: WatchedDevice) -> Iterator[str]:
         yield f"up to {max(values)} °C"
     if values := _values(samples, "received_bytes_per_second"):
         yield f"PCIe {significant(median(values) / 1e9, 2)} GB/s received"
-    yield f"{len(samples)} samples"
+    yield _count(len(samples), "sample")
 
 
 def machine_parts(watch: Watch) -> Iterator[str]:
@@ -176,7 +181,7 @@ def machine_parts(watch: Watch) -> Iterator[str]:
     processes = [sample.processes for sample in watch.samples if sample.processes is not None]
     threads = [sample.threads for sample in watch.samples if sample.threads is not None]
     if processes and threads:
-        yield f"up to {max(processes)} processes with {max(threads)} threads"
+        yield f"up to {_count(max(processes), 'process', 'es')} with {_count(max(threads), 'thread')}"
     read = [sample.disk_read_bytes for sample in watch.samples if sample.disk_read_bytes is not None]
     written = [sample.disk_written_bytes for sample in watch.samples if sample.disk_written_bytes is not None]
     if read and written:
@@ -199,6 +204,10 @@ def ended(run: WatchedRun) -> str:
     if run.exit_status is None:
         return f"watched for {duration(run.elapsed_seconds)}"
     return f"ended with exit status {run.exit_status} after {duration(run.elapsed_seconds)}"
+
+
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number:,} {noun if number == 1 else noun + plural}"
 
 
 def _values(samples: list[DeviceSample], field: str) -> list[float]:

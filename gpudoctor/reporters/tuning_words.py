@@ -69,7 +69,7 @@ def memory(tuning: Tuning) -> str:
     peak = "unknown" if advice.peak_memory_bytes is None else f"{gibibytes(advice.peak_memory_bytes)} GiB at the peak"
     if limit and advice.peak_memory_bytes is not None:
         headroom = limit - advice.peak_memory_bytes
-        peak += f", {gibibytes(headroom)} of {gibibytes(limit)} GiB left free ({percent(headroom / limit)}%)"
+        peak += f", {gibibytes(headroom)} of {gibibytes(limit)} GiB left free ({percent(headroom / limit)} %)"
     largest = "unknown" if advice.max_batch_size is None else f"{advice.max_batch_size:,}"
     return f"{peak}; the largest safe batch is {largest}"
 
@@ -98,7 +98,7 @@ def scaling(tuning: Tuning) -> list[str]:
     unit = name(tuning.recommendation.unit) if tuning.recommendation else "samples/s"
     lines = [
         f"batch {point.batch_size:,} per device: {rate(point.together)} {unit} ({rate(point.alone)} on one device), "
-        f"{percent(point.efficiency)}% scaling efficiency"
+        f"{percent(point.efficiency)} % scaling efficiency"
         for point in found.points
     ]
     if found.batch_size is not None:
@@ -126,7 +126,7 @@ def convergence(tuning: Tuning) -> str:
     ):
         return ""
     near = advice.near_best_batch_size
-    smaller = f"batch {near:,} reaches 95% of this speed; " if near and near < advice.batch_size else ""
+    smaller = f"batch {near:,} reaches 95 % of this speed; " if near and near < advice.batch_size else ""
     rule = "scale the learning rate with the batch (linearly for SGD, by the square root for Adam)"
     return f"convergence: {smaller}throughput is not time to accuracy. With another batch size, {rule}"
 
@@ -248,7 +248,7 @@ def _loading(best: Loading | None) -> str:
     if best is None:
         return ""
     wait = best.wait_fraction
-    waits = "" if wait is None else f"; a step waits {percent(wait)}% of its time for data"
+    waits = "" if wait is None else f"; a step waits {percent(wait)} % of its time for data"
     return f"DataLoader: num_workers={best.workers}, {rate(best.samples_per_second)} samples/s{waits}"
 
 
@@ -256,7 +256,7 @@ def _bandwidth(bandwidth: Bandwidth | None) -> str:
     if bandwidth is None or bandwidth.measured_gb_s is None:
         return ""
     sheet = bandwidth.datasheet_gb_s
-    of_sheet = f", {percent(bandwidth.measured_gb_s / sheet)}% of the datasheet" if sheet else ""
+    of_sheet = f", {percent(bandwidth.measured_gb_s / sheet)} % of the datasheet" if sheet else ""
     return f"memory of the device: {significant(bandwidth.measured_gb_s)} GB/s{of_sheet}"
 
 

@@ -55,7 +55,7 @@ def _precision(before: Tuning, now: Tuning, precision: str) -> Iterator[str]:
     if old.peak_memory_bytes and new.peak_memory_bytes:
         share = new.peak_memory_bytes / old.peak_memory_bytes - 1
         if abs(share) > MEMORY_CHANGE:
-            yield f"{precision} at batch {new.batch_size:,}: peak memory {share:+.1%}"
+            yield f"{precision} at batch {new.batch_size:,}: peak memory {100 * share:+.1f} %"
 
 
 def _change(old: Measurement, new: Measurement) -> str:
@@ -63,5 +63,5 @@ def _change(old: Measurement, new: Measurement) -> str:
     if noise > 1:
         return "too noisy to compare"
     if abs(gain) <= noise:
-        return f"{gain:+.1%}, within the noise of {noise:.1%}"
-    return f"{abs(gain):.1%} {'faster' if gain > 0 else 'slower'} than before"
+        return f"{100 * gain:+.1f} %, within the noise of {100 * noise:.1f} %"
+    return f"{100 * abs(gain):.1f} % {'faster' if gain > 0 else 'slower'} than before"

@@ -73,9 +73,9 @@ def spoilt_by(measurement: Measurement, before: Conditions | None = None) -> tup
     if after.foreign_memory_bytes is not None and after.foreign_memory_bytes >= FOREIGN_BYTES_FROM:
         warnings.append(f"another process uses {after.foreign_memory_bytes / 2**30:.1f} GiB")
     if steps and len(steps) < FEW_STEPS:
-        warnings.append(f"few steps: {len(steps)}")
+        warnings.append(f"only {len(steps)} step{'s were' if len(steps) > 1 else ' was'} timed")
     if spread is not None and spread > WIDE_NOISE:
-        warnings.append(f"step times vary by {spread:.0%} of the median")
+        warnings.append(f"step times vary by {100 * spread:.0f} % of the median")
     if measurement.allocation_retries:
         warnings.append(
             f"the allocator emptied its cache {measurement.allocation_retries} times: memory is nearly full"

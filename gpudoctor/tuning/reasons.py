@@ -69,7 +69,7 @@ def why_this_size(chosen: Measurement, measured: Sequence[Measurement], limits: 
     if fastest.batch_size == chosen.batch_size:
         return f"It is the fastest of the {len({m.batch_size for m in ran})} batch sizes measured."
     gain = rate(fastest) / rate(chosen) - 1
-    faster = f"Batch size {fastest.batch_size} is {gain:.1%} faster"
+    faster = f"Batch size {fastest.batch_size} is {100 * gain:.1f} % faster"
     if fastest.allocation_retries:
         return f"{faster}, but the allocator had to empty its cache for it: memory is nearly full there."
     if (limits.effective_batch or 0) % fastest.batch_size:
@@ -94,21 +94,21 @@ def accumulation(chosen: Measurement, limits: Limits) -> int | None:
 def _not_worth(gain: float, *pair: Measurement) -> str:
     noise = ERRORS_APART * error_of(*pair)
     if gain <= noise:
-        return f"{gain:.1%} faster, which is within the noise of {noise:.1%} and does not justify"
-    return f"{gain:.1%} faster, which does not justify"
+        return f"{100 * gain:.1f} % faster, which is within the noise of {100 * noise:.1f} % and does not justify"
+    return f"{100 * gain:.1f} % faster, which does not justify"
 
 
 def confidence_of(chosen: Measurement, result: SearchResult, limits: Limits) -> tuple[str, str]:
     """Return how sure the choice is, and why: from the spread of its steps, and from what it was compared with."""
     steps, error = len(chosen.step_seconds), ERRORS_APART * error_of(chosen)
-    known = f"{steps} timed steps give the throughput to within {error:.1%}"
+    known = f"{steps} timed steps give the throughput to within {100 * error:.1f} %"
     if steps < FEW_STEPS:
         return "low", "Only one step was timed." if steps == 1 else f"Only {steps} steps were timed."
     if limits.largest_batch != (limits.smallest_batch or 1) and len({m.batch_size for m in result.measurements}) < 2:
         return "low", f"No other batch size was measured; {known}."
     if result.unsteady > UNSTEADY:
         level = "low" if result.cut_short or error > CLOSE or result.unsteady > VERY_UNSTEADY else "medium"
-        return level, f"Its throughput differed by {result.unsteady:.0%} from one turn to another; {known}."
+        return level, f"Its throughput differed by {100 * result.unsteady:.0f} % from one turn to another; {known}."
     if result.cut_short or error > WORTH_IT:
         level = "low" if error > CLOSE else "medium"
         return level, f"The budget ended the search; {known}." if result.cut_short else f"{known}."
@@ -136,7 +136,7 @@ def further_reasons(
     if peak is not None and limits.memory_bytes:
         free = 1 - peak / limits.memory_bytes
         total = f"{limits.memory_bytes / GIB:.1f} GiB"
-        yield f"Its peak memory is {peak / GIB:.2f} GiB of {total} available; {free:.0%} is free."
+        yield f"Its peak memory is {peak / GIB:.2f} GiB of {total} available; {100 * free:.0f} % is free."
 
 
 def runners_up(
@@ -168,7 +168,11 @@ def _why_not(measurement: Measurement, chosen: Measurement, verdict: Numerics | 
     if not verdict.passed:
         return f"numerical error: {verdict.reason or 'too large'}"
     gain = rate(measurement) / rate(chosen) - 1
-    return f"{abs(gain):.1%} slower" if gain <= 0 else f"{_not_worth(gain, measurement, chosen)} a less safe precision"
+    return (
+        f"{100 * abs(gain):.1f} % slower"
+        if gain <= 0
+        else f"{_not_worth(gain, measurement, chosen)} a less safe precision"
+    )
 
 
 def _not_compared(result: SearchResult, verdict: Numerics | None) -> str:

@@ -121,12 +121,12 @@ def _judged(name: str, rounds: Sequence[Round]) -> SettingTrial:
     needed = max(WORTH_IT, NOISES * math.hypot(*(relative_error(m.step_seconds) for m in (measured, reference))))
     doubt = ""
     if gain <= needed:
-        doubt = f", less than the {needed:.1%} that noise allows"
+        doubt = f", less than the {100 * needed:.1f} % that noise allows"
     elif min(gains) <= 0:
-        doubt = f", but {min(gains):+.1%} when it was repeated"
+        doubt = f", but {100 * min(gains):+.1f} % when it was repeated"
     elif len(rounds) < FEWEST_ROUNDS or min(len(m.step_seconds) for m in (measured, reference)) < FEWEST_STEPS:
         doubt = ", but the budget ended before it was repeated"
-    why = f"{gain:+.1%}{doubt}{_pay_off(rounds[0].measured, reference)}"
+    why = f"{100 * gain:+.1f} %{doubt}{_pay_off(rounds[0].measured, reference)}"
     return SettingTrial(name=name, measurement=measured, gain=gain, kept=not doubt, why=why)
 
 

@@ -45,6 +45,6 @@ def test_outcome(run: Run, expected: Outcome) -> None:
 
 def test_the_batch_and_where_it_is_set() -> None:
     found = finding(CHECK, small(utilization_percent=40.0))
-    assert found.summary == "The batch of 64 uses 4% of the GPU's memory and 40 % of its time"
+    assert found.summary == "The batch of 64 uses 4 % of the GPU's memory and 40 % of its time"
     assert found.details["place"] == "train.py:12"
     assert "gpudoctor tune" in found.remedies[0].commands[0]

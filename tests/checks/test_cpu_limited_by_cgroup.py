@@ -26,4 +26,4 @@ def test_outcome(run: Run, expected: Outcome) -> None:
 
 def test_the_limit_is_named() -> None:
     found = finding(CHECK, replace(RUN, throttled_periods=0.6, allowed_cpus=2.0))
-    assert found.summary == "The CPU limit of 2 CPUs stopped the program in 60% of all periods"
+    assert found.summary == "The CPU limit of 2 CPUs stopped the program in 60 % of all periods"

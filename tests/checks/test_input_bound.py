@@ -49,7 +49,7 @@ def test_the_gain_the_place_and_the_change() -> None:
     found = finding(CHECK, steps(loader_share=0.7, loader=replace(LOADER, workers=0)))
     assert found.details == {"share": 0.71, "place": "train.py:12", "saved": 0.71}
     assert "num_workers=4" in found.remedies[0].commands[0]
-    assert "71% of each step of 20.0 ms" in found.summary
+    assert "71 % of each step of 20.0 ms" in found.summary
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_outcome(run: Run, expected: Outcome) -> None:
 
 def test_what_fewer_launches_can_save() -> None:
     found = finding(CHECK, steps(kernels=1000, gpu_busy_ms=4.0, operators=900))
-    assert found.summary == "Each step launches 1,000 kernels of 4.0 µs, which keep the GPU busy for 20% of it"
+    assert found.summary == "Each step launches 1,000 kernels of 4.0 µs, which keep the GPU busy for 20 % of it"
     assert found.details["saved"] == pytest.approx(0.4 + 0.4 + 0.1 - 0.2)
     assert "run.steps.operators" in found.facts
 

@@ -29,7 +29,7 @@ def test_outcome(run: Run, expected: Outcome) -> None:
 def test_what_it_led_to() -> None:
     found = finding(CHECK, memory(split_bytes=7 * GIB, retries=12, out_of_memory=2))
     assert found.summary == (
-        "Gaps take 50% of PyTorch's memory, 7.0 GiB of the 14.0 GiB that PyTorch reserved; "
+        "Gaps take 50 % of PyTorch's memory, 7.0 GiB of the 14.0 GiB that PyTorch reserved; "
         "it emptied its cache 12 times; 2 allocations failed"
     )
     assert "expandable_segments:True" in found.remedies[0].commands[0]

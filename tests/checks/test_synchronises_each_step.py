@@ -52,7 +52,7 @@ def test_the_call_and_its_place() -> None:
         synchronisations=3.0, synchronising_share=0.2, synchronising_place="train.py:42", synchronising_call="item"
     )
     found = finding(CHECK, run)
-    assert found.summary == "Each step waits 3 times for the GPU with .item() at train.py:42: 20% of its time"
+    assert found.summary == "Each step waits 3 times for the GPU with .item() at train.py:42: 20 % of its time"
     assert found.details == {"share": 0.2, "place": "train.py:42", "saved": 0.2}
 
 

@@ -31,5 +31,5 @@ def test_outcome(run: Run, expected: Outcome) -> None:
 def test_the_place_and_the_change() -> None:
     run = steps(clones=8.0, clone_bytes=40.0 * 2**20, cloning_share=0.1, cloning_place="train.py:50")
     found = finding(CHECK, run)
-    assert found.summary == "Each step clones 8 tensors, 40.0 MiB at train.py:50: 10% of its time"
+    assert found.summary == "Each step clones 8 tensors, 40.0 MiB at train.py:50: 10 % of its time"
     assert "detach()" in found.remedies[0].commands[0]

@@ -29,6 +29,6 @@ def test_outcome(run: Run, expected: Outcome) -> None:
 def test_what_the_clocks_cost() -> None:
     run = gpu(throttled="thermal", throttled_share=0.5, clock_mhz=1560.0, temperature_peak_celsius=90.0)
     found = finding(CHECK, run)
-    assert found.summary == "GPU 0 was too hot 50% of the time: SM clock 1,560 of 3,120 MHz, up to 90 °C"
+    assert found.summary == "GPU 0 was too hot 50 % of the time: SM clock 1,560 of 3,120 MHz, up to 90 °C"
     assert found.details["saved"] == 0.25
     assert "ool" in found.remedies[0].summary

@@ -21,13 +21,13 @@ TABLES = {
         fp16 | unsafe | 192 | 41.0 ± 0.2 | 4,688 | 14.3 | 115 | - | 70 | not finite""",
     "runners-up": """
         precision | batch size | images/s | why it lost
-        bf16 | 256 | 4,965 | gains 0.8%, less than the noise allows
+        bf16 | 256 | 4,965 | gains 0.8 %, less than the noise
         tf32 | 128 | 2,842 | bf16 is 1.8 times as fast
         fp16 | 192 | 4,690 | its numerics failed""",
     "switches": """
         switch | step, ms | gain, % | verdict | why
-        channels_last | 40.2 | 8.1 | kept | +8.1%
-        compile | 40.2 | 1.2 | not kept | +1.2%, not above 2.0%""",
+        channels_last | 40.2 | 8.1 | kept | +8.1 %
+        compile | 40.2 | 1.2 | not kept | +1.2 %, not above 2.0 %""",
     "numerics": """
         precision | reference | outputs | gradients | loss | steps compared | matrix product | verdict
         fp32 | fp64 | < 0.001 % | < 0.001 % | - | - | - | safe

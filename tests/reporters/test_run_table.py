@@ -81,7 +81,7 @@ def test_what_is_not_known_is_left_out() -> None:
     assert render(run, color=False, width=120).splitlines() == [
         "gpudoctor run: python 'my train.py' ended with exit status 3 after 41 s, with the profile gpudoctor.env",
         "info  1 sample of the GPU: too few to say what limited it",
-        "GPU 0 · memory up to 1.0 of \u2013 GiB · 100 W · 1 samples",
+        "GPU 0 · memory up to 1.0 of \u2013 GiB · 100 W · 1 sample",
     ]
     assert len(render(replace(run, watch=Watch(devices=(device,))), color=False, width=120).splitlines()) == 2
 
@@ -108,7 +108,7 @@ def test_json() -> None:
 
 def test_html_shows_the_gain_and_a_chart() -> None:
     text = run_html.render(RUN)
-    assert "up to 3.3 times faster, train.py:42" in text
+    assert "up to 3.3 times faster, line: train.py:42" in text
     assert text.count("<polyline") == 2
     assert "GPU 0: 0 to 40.0 %" in text
 

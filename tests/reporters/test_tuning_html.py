@@ -57,7 +57,7 @@ def test_the_recommendation_and_its_reasons_come_first() -> None:
     order = [
         "bf16, batch 192",
         "5,203 images/s, 3.2x fp32",
-        "8.2 of 22.5 GiB left free (36%)",
+        "8.2 of 22.5 GiB left free (36 %)",
         "288",
         "cudnn.benchmark",
     ]

@@ -44,15 +44,15 @@ fp16      192  41.0 ± 0.2       4,688      14.3   – / 70  not finite  unsafe
   –: not measured
 
 switches tried
-  channels_last: kept, +8.1%
-  compile: not kept, +1.2%, not above 2.0%
+  channels_last: kept, +8.1 %
+  compile: not kept, +1.2 %, not above 2.0 %
 
 data
   the data set (28.0 GiB) does not fit on the device with the step
   host to device: pinned, non_blocking, 24.8 GB/s (pageable: 6.20)
-  DataLoader: num_workers=8, 6,120 samples/s; a step waits 3.0% of its time for
+  DataLoader: num_workers=8, 6,120 samples/s; a step waits 3.0 % of its time for
     data
-  memory of the device: 911 GB/s, 90% of the datasheet
+  memory of the device: 911 GB/s, 90 % of the datasheet
 
 profile written: /home/ann/my project/gpudoctor.env
   in a container:
@@ -66,10 +66,10 @@ warning  another process held 512 MiB of the device's memory
 warning  the clock fell from 2,730 to 2,520 MHz (software power cap)
 
 recommended: bf16, batch 192: 5,203 images/s, 3.2x fp32
-  bf16 is 1.8 times as fast as tf32, the next safe precision; the noise is 0.5%
-  batch 192 is the smallest within 1% of the best throughput: 256 gains 0.8%
+  bf16 is 1.8 times as fast as tf32, the next safe precision; the noise is 0.5 %
+  batch 192 is the smallest within 1 % of the best throughput: 256 gains 0.8 %
   its outputs and gradients are within 0.26 % of float64
-  memory: 14.3 GiB at the peak, 8.2 of 22.5 GiB left free (36%); the largest
+  memory: 14.3 GiB at the peak, 8.2 of 22.5 GiB left free (36 %); the largest
     safe batch is 288
   switch on: channels_last, cudnn.benchmark,
     PYTORCH_ALLOC_CONF=expandable_segments:True
@@ -110,7 +110,7 @@ def test_the_smallest_batch_that_is_nearly_as_fast_is_named() -> None:
     assert tunings.CPU.recommendation is not None
     advice = replace(tunings.CPU.recommendation, near_best_batch_size=1)
     text = table(replace(tunings.CPU, recommendation=advice), 200)
-    assert "convergence: batch 1 reaches 95% of this speed; throughput is not time to accuracy." in text
+    assert "convergence: batch 1 reaches 95 % of this speed; throughput is not time to accuracy." in text
     same = replace(advice, near_best_batch_size=advice.batch_size)
     assert "convergence: throughput is not time" in table(replace(tunings.CPU, recommendation=same), 200)
     inference = replace(tunings.CPU, workload=replace(tunings.CPU.workload, mode="inference"))
@@ -144,16 +144,16 @@ def test_several_devices() -> None:
     lines = table(replace(tunings.CPU, scaling=found), 200).splitlines()
     start = lines.index("2 processes, one for each device")
     assert lines[start + 1 : start + 5] == [
-        "  batch 32 per device: 150.0 samples/s (100.0 on one device), 75% scaling efficiency",
-        "  batch 64 per device: 380.0 samples/s (200.0 on one device), 95% scaling efficiency",
+        "  batch 32 per device: 150.0 samples/s (100.0 on one device), 75 % scaling efficiency",
+        "  batch 64 per device: 380.0 samples/s (200.0 on one device), 95 % scaling efficiency",
         "  use batch 64 per device, 128 in all",
         "  not measured: no answer in 9 s",
     ]
 
 
 def test_a_comparison_stands_before_the_recommendation() -> None:
-    text = table(replace(tunings.CPU, comparison=("fp32 at batch 8: 3.0% slower than before",)), 200)
-    place = text.index("compared with the earlier tuning\n  fp32 at batch 8: 3.0% slower than before\n")
+    text = table(replace(tunings.CPU, comparison=("fp32 at batch 8: 3.0 % slower than before",)), 200)
+    place = text.index("compared with the earlier tuning\n  fp32 at batch 8: 3.0 % slower than before\n")
     assert place < text.index("recommended: ")
 
 
@@ -199,8 +199,8 @@ def test_the_baseline_itself_is_not_compared_with_itself() -> None:
 
 
 def test_what_spoilt_a_measurement_is_under_the_table() -> None:
-    spoilt = replace(tunings.INTERRUPTED.measurements[0], warnings=("the clock fell by 12%",))
-    assert "\n  fp32: the clock fell by 12%\n" in table(replace(tunings.INTERRUPTED, measurements=(spoilt,)))
+    spoilt = replace(tunings.INTERRUPTED.measurements[0], warnings=("the clock fell by 12 %",))
+    assert "\n  fp32: the clock fell by 12 %\n" in table(replace(tunings.INTERRUPTED, measurements=(spoilt,)))
 
 
 def test_a_data_set_that_fits_belongs_on_the_device() -> None:

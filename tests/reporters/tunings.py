@@ -31,7 +31,7 @@ EVIL = "\x1b[2J\r\n<script>alert(1)</script>\u202e\"'&\ud800"
 def measured(
     precision: str, batch_size: int, step_ms: float, memory_gib: float | None, **fields: object
 ) -> Measurement:
-    """Return a measurement of nine steps around `step_ms`, their quartiles 1% apart."""
+    """Return a measurement of nine steps around `step_ms`, their quartiles 1 % apart."""
     peak = None if memory_gib is None else int(memory_gib * GIB)
     given = {
         "precision": precision,
@@ -113,14 +113,14 @@ GPU = Tuning(
         throughput=5203.4,
         unit="images/s",
         why=(
-            "bf16 is 1.8 times as fast as tf32, the next safe precision; the noise is 0.5%",
-            "batch 192 is the smallest within 1% of the best throughput: 256 gains 0.8%",
+            "bf16 is 1.8 times as fast as tf32, the next safe precision; the noise is 0.5 %",
+            "batch 192 is the smallest within 1 % of the best throughput: 256 gains 0.8 %",
             "its outputs and gradients are within 0.26 % of float64",
         ),
         peak_memory_bytes=int(14.3 * GIB),
         baseline=RunnerUp(precision="fp32", batch_size=96, throughput=1634.6, why="the baseline"),
         runners_up=(
-            RunnerUp(precision="bf16", batch_size=256, throughput=4965.0, why="gains 0.8%, less than the noise allows"),
+            RunnerUp(precision="bf16", batch_size=256, throughput=4965.0, why="gains 0.8 %, less than the noise"),
             RunnerUp(precision="tf32", batch_size=128, throughput=2842.0, why="bf16 is 1.8 times as fast"),
             RunnerUp(precision="fp16", batch_size=192, throughput=4690.0, why="its numerics failed"),
         ),
@@ -144,10 +144,10 @@ GPU = Tuning(
     switches=(
         SettingTrial(name="channels_last",
                measurement=replace(BF16[5], settings=Settings(channels_last=True)), gain=0.081,
-               kept=True, why="+8.1%"),
+               kept=True, why="+8.1 %"),
         SettingTrial(name="compile",
                measurement=replace(BF16[5], settings=Settings(compile=True)), gain=0.012, kept=False,
-               why="+1.2%, not above 2.0%"),
+               why="+1.2 %, not above 2.0 %"),
     ),
     ceilings=(
         Ceiling(precision="fp32", measured_tflops=58.1),

@@ -128,7 +128,7 @@ GIB = 2**30
                 "throttled: sw thermal slowdown",
                 "the SM clock changed from 1980 to 1635 MHz",
                 "another process uses 3.2 GiB",
-                "step times vary by 28% of the median",
+                "step times vary by 28 % of the median",
                 "the allocator emptied its cache 3 times: memory is nearly full",
             ),
             id="everything",
@@ -136,7 +136,7 @@ GIB = 2**30
         pytest.param(
             Measurement(precision="bf16", batch_size=8, step_seconds=(1.0,)),
             Conditions(),
-            ("few steps: 1",),
+            ("only 1 step was timed",),
             id="one step",
         ),
     ],
@@ -177,11 +177,11 @@ def test_limits_of_what_spoils_a_measurement() -> None:
     )
     assert figures.spoilt_by(replace(loud, step_seconds=(1.0, 1.0, 1.0))) == (
         "another process uses 0.2 GiB",
-        "few steps: 3",
+        "only 3 steps were timed",
     )
     assert figures.spoilt_by(replace(quiet, step_seconds=())) == ()
     assert figures.spoilt_by(replace(quiet, step_seconds=(0.94, 0.94, 1.0, 1.05, 1.05))) == (
-        "step times vary by 11% of the median",
+        "step times vary by 11 % of the median",
     )
 
 

@@ -90,7 +90,7 @@ def test_a_safer_precision_wins_if_it_is_as_fast() -> None:
     bf16, fp16 = result(measurement("bf16", 3000.0)), result(measurement("fp16", 3040.0))
     found = advice(fp16, bf16)
     assert found.precision == "bf16"
-    assert any("fp16 is 1.3% faster" in sentence for sentence in found.why)
+    assert any("fp16 is 1.3 % faster" in sentence for sentence in found.why)
 
 
 def test_beyond_the_noise_speed_wins() -> None:
@@ -154,14 +154,14 @@ def test_alone_it_is_its_own_baseline() -> None:
 def test_the_headroom_is_reported() -> None:
     found = advice(FP32, limits=Limits(memory_bytes=8 * GIB))
     assert found.peak_memory_bytes == 6 * GIB
-    assert found.why[-2] == "Its peak memory is 6.00 GiB of 8.0 GiB available; 25% is free."
+    assert found.why[-2] == "Its peak memory is 6.00 GiB of 8.0 GiB available; 25 % is free."
 
 
 @pytest.mark.parametrize(("noise", "is_noise"), [(0.002, False), (0.1, True)])
 def test_the_reason_for_the_batch_size_names_the_fastest_one_and_the_noise(noise: float, is_noise: bool) -> None:
     chosen = measurement("fp32", 1000.0, batch_size=64, noise=noise)
     found = advice(result(measurement("fp32", 1008.0, batch_size=256, noise=noise), chosen))
-    assert found.why[1].startswith("Batch size 256 is 0.8% faster")
+    assert found.why[1].startswith("Batch size 256 is 0.8 % faster")
     assert ("within the noise" in found.why[1]) is is_noise
 
 
@@ -199,7 +199,7 @@ def test_a_throughput_that_differs_from_turn_to_turn_is_not_certain(
     found = result(measurement("fp32", 500.0, batch_size=8), measurement("fp32", 1000.0))
     given = advice(replace(found, unsteady=unsteady, cut_short=cut_short))
     assert given.confidence == confidence
-    assert (f"differed by {unsteady:.0%} from one turn" in given.why[-1]) is (confidence != "high")
+    assert (f"differed by {100 * unsteady:.0f} % from one turn" in given.why[-1]) is (confidence != "high")
 
 
 def test_what_did_not_run_is_among_the_runners_up() -> None:
@@ -228,7 +228,7 @@ def test_what_may_have_spoilt_it_is_reported_once() -> None:
         "throttled: power cap",
         "the clock changed",
         "another process uses 3.0 GiB",
-        "step times vary by 23% of the median",
+        "step times vary by 23 % of the median",
     )
 
 
@@ -297,8 +297,8 @@ def steady(precision: str, throughput: float, batch_size: int, steps: int = 4) -
 
 
 ONE = Limits(largest_batch=1)
-HIGH = "Confidence: high. 4 timed steps give the throughput to within 0.0%."
-NO_GAIN = "which is within the noise of 0.0% and does not justify"
+HIGH = "Confidence: high. 4 timed steps give the throughput to within 0.0 %."
+NO_GAIN = "which is within the noise of 0.0 % and does not justify"
 FASTEST = "It is the fastest of the 2 batch sizes measured."
 
 
@@ -310,7 +310,7 @@ FASTEST = "It is the fastest of the 2 batch sizes measured."
             NO_LIMITS,
             (
                 "fp32 at batch size 1 runs 128 images/s.",
-                f"Batch size 2 is 0.0% faster, {NO_GAIN} a larger batch.",
+                f"Batch size 2 is 0.0 % faster, {NO_GAIN} a larger batch.",
                 HIGH,
             ),
             id="as fast as a larger batch",
@@ -320,7 +320,7 @@ FASTEST = "It is the fastest of the 2 batch sizes measured."
             NO_LIMITS,
             (
                 "fp32 at batch size 4 runs 128 images/s.",
-                f"Batch size 3 is 0.0% faster, {NO_GAIN} a size that is not a power of two.",
+                f"Batch size 3 is 0.0 % faster, {NO_GAIN} a size that is not a power of two.",
                 HIGH,
             ),
             id="as fast as a size between powers of two",
@@ -349,7 +349,7 @@ FASTEST = "It is the fastest of the 2 batch sizes measured."
             (
                 "fp32 at batch size 2 runs 64.00 images/s.",
                 "Only batch size 2 was measured.",
-                "Confidence: low. No other batch size was measured; 4 timed steps give the throughput to within 0.0%.",
+                "Confidence: low. No other batch size was measured; 4 timed steps give the throughput to within 0.0 %.",
             ),
             id="another batch size is allowed",
         ),
@@ -412,7 +412,7 @@ def test_all_that_speaks_for_a_choice(measured: list[Measurement], limits: Limit
 def test_a_search_that_was_cut_short_is_less_sure() -> None:
     cut = replace(result(steady("fp32", 64.0, 1), steady("fp32", 96.0, 2)), cut_short=True)
     assert advice(cut).why[-1] == (
-        "Confidence: medium. The budget ended the search; 4 timed steps give the throughput to within 0.0%."
+        "Confidence: medium. The budget ended the search; 4 timed steps give the throughput to within 0.0 %."
     )
 
 
@@ -425,7 +425,7 @@ def test_a_search_that_was_cut_short_is_compared_at_the_same_batch_size_only() -
     assert apart.runners_up[0].why == "not compared: the budget ended its search at batch size 1"
     common = advice(whole, replace(result(steady("fp32", 90.0, 1), steady("fp32", 500.0, 8)), cut_short=True))
     assert common.speedup == pytest.approx(2.0)
-    assert (common.runners_up[0].batch_size, common.runners_up[0].why) == (8, "50.0% slower")
+    assert (common.runners_up[0].batch_size, common.runners_up[0].why) == (8, "50.0 % slower")
 
 
 @pytest.mark.parametrize(
@@ -446,7 +446,7 @@ def test_a_search_that_was_cut_short_is_compared_at_the_same_batch_size_only() -
 def test_why_a_much_faster_batch_was_not_chosen(faster: dict[str, Any], limits: Limits, reason: str) -> None:
     chosen = steady("fp32", 100.0, 2)
     measured = [chosen, replace(steady("fp32", 187.4, 3), **faster)]
-    assert why_this_size(chosen, measured, limits) == f"Batch size 3 is 87.4% faster, but {reason}"
+    assert why_this_size(chosen, measured, limits) == f"Batch size 3 is 87.4 % faster, but {reason}"
 
 
 def test_the_smallest_batch_within_five_percent_of_the_best() -> None:
@@ -483,9 +483,9 @@ def test_of_turns_the_last_shows_what_is_not_a_step() -> None:
 @pytest.mark.parametrize(
     ("throughput", "why"),
     [
-        (64.0, "0.0% slower"),
-        (32.0, "50.0% slower"),
-        (65.0, "1.6% faster, which does not justify a less safe precision"),
+        (64.0, "0.0 % slower"),
+        (32.0, "50.0 % slower"),
+        (65.0, "1.6 % faster, which does not justify a less safe precision"),
     ],
 )
 def test_why_another_precision_lost(throughput: float, why: str) -> None:

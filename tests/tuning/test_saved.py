@@ -74,19 +74,19 @@ def test_what_is_no_tuning_is_refused(data: bytes, message: str) -> None:
         pytest.param(
             BEFORE,
             ["recommended before: fp32, batch 8, 80.00 images/s", "recommended now: fp32, batch 8, 80.00 images/s",
-             "fp32 at batch 8: +0.0%, within the noise of 0.0%"],
+             "fp32 at batch 8: +0.0 %, within the noise of 0.0 %"],
             id="nothing",
         ),
         pytest.param(
             tuning(measured(8, 0.05), batch_size=8, throughput=160.4),
             ["recommended before: fp32, batch 8, 80.00 images/s", "recommended now: fp32, batch 8, 160 images/s",
-             "fp32 at batch 8: 100.0% faster than before"],
+             "fp32 at batch 8: 100.0 % faster than before"],
             id="faster",
         ),
         pytest.param(
             tuning(measured(4, 0.2, memory=1500)),
             ["recommended before: fp32, batch 8, 80.00 images/s", "recommended now: fp32, batch 8, 80.00 images/s",
-             "fp32 at batch 4: 50.0% slower than before", "fp32 at batch 4: peak memory +50.0%"],
+             "fp32 at batch 4: 50.0 % slower than before", "fp32 at batch 4: peak memory +50.0 %"],
             id="slower, and larger, at the largest that ran in both",
         ),
         pytest.param(
@@ -98,14 +98,14 @@ def test_what_is_no_tuning_is_refused(data: bytes, message: str) -> None:
         pytest.param(
             tuning(measured(8, 0.101, noise=0.01)),
             ["recommended before: fp32, batch 8, 80.00 images/s", "recommended now: fp32, batch 8, 80.00 images/s",
-             "fp32 at batch 8: -1.0%, within the noise of 1.7%"],
+             "fp32 at batch 8: -1.0 %, within the noise of 1.7 %"],
             id="noise",
         ),
         pytest.param(
             tuning(measured(8, 0.1), torch_version="2.14.0+cu130"),
             ["PyTorch version: 2.13.0+cu130 before, 2.14.0+cu130 now",
              "recommended before: fp32, batch 8, 80.00 images/s", "recommended now: fp32, batch 8, 80.00 images/s",
-             "fp32 at batch 8: +0.0%, within the noise of 0.0%"],
+             "fp32 at batch 8: +0.0 %, within the noise of 0.0 %"],
             id="another version",
         ),
         pytest.param(
@@ -116,7 +116,7 @@ def test_what_is_no_tuning_is_refused(data: bytes, message: str) -> None:
         pytest.param(
             replace(BEFORE, recommendation=None),
             ["recommended before: fp32, batch 8, 80.00 images/s", "recommended now: nothing",
-             "fp32 at batch 8: +0.0%, within the noise of 0.0%"],
+             "fp32 at batch 8: +0.0 %, within the noise of 0.0 %"],
             id="no recommendation",
         ),
     ],

@@ -112,7 +112,7 @@ def test_compiling_that_gains_nothing_never_pays_off() -> None:
 
 def test_compiling_says_when_it_is_paid_off() -> None:
     _, switches = improved(Bench(compile=0.5))
-    assert switches["compile"].why == "+100.0%; compilation took 20 s and pays off after 3,999 steps"
+    assert switches["compile"].why == "+100.0 %; compilation took 20 s and pays off after 3,999 steps"
 
 
 def test_a_switch_that_does_not_run_is_left_off() -> None:
@@ -145,11 +145,11 @@ class Drifting(Bench):
 @pytest.mark.parametrize(
     ("gains", "kept", "why"),
     [
-        pytest.param((0.1, 0.1), True, "+10.0%", id="twice the same"),
-        pytest.param((-0.01,), False, "-1.0%, less than the 2.0% that noise allows", id="one slower round is enough"),
+        pytest.param((0.1, 0.1), True, "+10.0 %", id="twice the same"),
+        pytest.param((-0.01,), False, "-1.0 %, less than the 2.0 % that noise allows", id="one slower round is enough"),
         pytest.param((0.5, -0.1, 0.3, -0.2), False, "less than the", id="the median decides"),
-        pytest.param((0.2, 0.2, -0.1, 0.2), True, "+20.0%", id="no third round if the gain is clear"),
-        pytest.param((0.05, -0.001, 0.05), False, "+5.0%, but -0.1% when it was repeated", id="not every time"),
+        pytest.param((0.2, 0.2, -0.1, 0.2), True, "+20.0 %", id="no third round if the gain is clear"),
+        pytest.param((0.05, -0.001, 0.05), False, "+5.0 %, but -0.1 % when it was repeated", id="not every time"),
     ],
 )
 def test_a_gain_is_repeated_in_turns(gains: tuple[float, ...], kept: bool, why: str) -> None:
@@ -161,7 +161,7 @@ def test_a_gain_is_repeated_in_turns(gains: tuple[float, ...], kept: bool, why: 
 def test_a_gain_that_the_budget_left_no_time_to_repeat_is_not_kept() -> None:
     bench = Drifting(0.5)
     _, switches = improved(bench, TunedDevice(kind="cpu"), deadline=2.5)
-    assert switches["channels_last"].why == "+50.0%, but the budget ended before it was repeated"
+    assert switches["channels_last"].why == "+50.0 %, but the budget ended before it was repeated"
     assert not switches["channels_last"].kept
 
 

@@ -114,7 +114,7 @@ def test_what_the_cpu_does_while_the_gpu_is_idle() -> None:
 
 def test_numbers_of_a_throttled_gpu() -> None:
     (found,) = judge(samples(5, **POWER), samples(15, **THERMAL))
-    assert found.summary == "GPU 0 was too hot 75% of the time: SM clock 1,410 of 1,980 MHz, up to 87 °C"
+    assert found.summary == "GPU 0 was too hot 75 % of the time: SM clock 1,410 of 1,980 MHz, up to 87 °C"
     assert found.details == {"share": 0.75, "speedup": 1.28, "place": None}
 
 
