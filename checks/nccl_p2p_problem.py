@@ -52,7 +52,7 @@ def nccl_p2p_problem(
         yield _failure(failed)
         return
     hangs = of_kind(symptoms, "job-hang-reported") if of_kind(symptoms, "nccl-job-named") else ()
-    reported = first(hangs, of_kind(symptoms, "wrong-data-on-several-gpus"))
+    reported = first(hangs, of_kind(symptoms, "wrong-data-on-several-gpus", "iommu-page-fault"))
     if reported is not None and not _has_other_cause(symptoms):
         yield replace(_failure(reported), severity=Severity.WARNING)
         return

@@ -19,11 +19,14 @@ class Needed(NamedTuple):
     times: float
     """How many times as probable it is as what a check found, or as a machine on which nothing is wrong."""
     words: int
-    """How many words of the report are known."""
+    """How many words of the report are known. With fewer words the share must be SURE."""
 
 
-IF_NOTHING_FOUND = Needed(share=0.15, times=20, words=10)
+IF_NOTHING_FOUND = Needed(share=0.15, times=20, words=15)
 BEHIND_A_FINDING = Needed(share=0.3, times=10, words=20)
+SURE = 0.7
+LEAST_WORDS = 5
+"""Known words that a report must have in any case."""
 
 ENGLISH = frozenset({"the", "is", "it", "to", "my", "and"})
 """Words of which a description in English has one. In other languages few complaints are recognised."""
@@ -64,8 +67,9 @@ def likely_of(
     cause, share = next(iter(resemblance.shares.items()), ("", 0.0))
     row: Mapping[str, Any] = next((row for row in load_table("possible_causes")["causes"] if row["check"] == cause), {})
     needed = BEHIND_A_FINDING if found else IF_NOTHING_FOUND
-    least = max(needed.share, needed.times * resemblance.shares.get(found, 0.0))
-    if len(words or ()) < needed.words or share < least:
+    known = len(words or ())
+    least = needed.share if known >= needed.words else SURE
+    if known < LEAST_WORDS or share < max(least, needed.times * resemblance.shares.get(found, 0.0)):
         return None
     if not row or not features.isdisjoint(row.get("excluded_by", ())):
         return None

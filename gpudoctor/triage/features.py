@@ -4,7 +4,18 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gpudoctor.data.gpu_names import capability_of
-from gpudoctor.model import ComputeCapability, CupyRuntime, DriverState, Gpu, Origin, Place, Pytorch, Symptom, System
+from gpudoctor.model import (
+    ComputeCapability,
+    Container,
+    CupyRuntime,
+    DriverState,
+    Gpu,
+    Origin,
+    Place,
+    Pytorch,
+    Symptom,
+    System,
+)
 from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
 SYMPTOM = "symptom:"
@@ -32,12 +43,15 @@ def features(
     driver_state: DriverState,
     symptoms: Symptoms,
     cupy_runtime: CupyRuntime = CupyRuntime(),
+    container: Container = Container(),
 ) -> frozenset[str]:
     """Return the features: "os:windows", "place:docker", "about:ollama", "gpu:nvidia", "symptom:<kind>"."""
     kinds = {symptom.kind for symptom in symptoms or ()} - UNRANKED
     found = {k.replace("-", ":", 1) if k.startswith(GROUPS) else f"{SYMPTOM}{k}" for k in kinds}
     found |= set(_system(system, place))
     found |= set(_gpu(gpu, kinds)) | set(_generations(gpu, symptoms))
+    if container.gpus_requested:
+        found.add("container:with-gpu")
     if driver_state.works:
         found.add("driver:works")
     if cupy_runtime.calls:

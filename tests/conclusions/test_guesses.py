@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.conclusions.guesses import BEHIND_A_FINDING, IF_NOTHING_FOUND, guess_of, likely_of, may_be_well
+from gpudoctor.conclusions.guesses import (
+    BEHIND_A_FINDING,
+    IF_NOTHING_FOUND,
+    LEAST_WORDS,
+    SURE,
+    guess_of,
+    likely_of,
+    may_be_well,
+)
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.data.tables import load_table
 from gpudoctor.engine.runner import run_checks
@@ -564,12 +572,13 @@ WORDS = tuple(f"w{number}" for number in range(BEHIND_A_FINDING.words))
 
 
 def test_a_likely_cause_needs_words_and_nothing_that_excludes_it() -> None:
-    sure = Resemblance(shares={"driver-too-old": 1.0})
-    likely = likely_of(sure, WORDS[: IF_NOTHING_FOUND.words], frozenset())
+    sure, unsure = Resemblance(shares={"driver-too-old": SURE}), Resemblance(shares={"driver-too-old": SURE - 0.01})
+    likely = likely_of(sure, WORDS[:LEAST_WORDS], frozenset())
     assert likely is not None
     assert "probably" in likely.summary
-    assert likely_of(sure, WORDS[: IF_NOTHING_FOUND.words - 1], frozenset()) is None
-    assert likely_of(sure, WORDS[1:], frozenset(), "toolkit-missing") is None
+    assert likely_of(unsure, WORDS[: IF_NOTHING_FOUND.words], frozenset()) is not None
+    assert likely_of(unsure, WORDS[: IF_NOTHING_FOUND.words - 1], frozenset()) is None
+    assert likely_of(sure, WORDS[: LEAST_WORDS - 1], frozenset()) is None
     assert likely_of(sure, WORDS, frozenset({"os:darwin"})) is None
 
 

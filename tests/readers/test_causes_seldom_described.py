@@ -323,6 +323,37 @@ def remedies(finding: Finding) -> str:
             "numpy",
             id="NumPy newer than CuPy",
         ),
+        pytest.param(
+            "DataParallel learns nothing on two cards. dmesg:\n[11.8] nvidia 0000:0a:00.0: AMD-Vi: Event logged "
+            "[IO_PAGE_FAULT domain=0x000f address=0x00000000ea13a000 flags=0x0020]",
+            "nccl-p2p-problem",
+            "IOMMU",
+            id="an IOMMU that refuses transfers",
+        ),
+        pytest.param(
+            "Windows 10, conda, python3 -m pip install tensorflow. list_physical_devices gives an empty list",
+            "wrong-python-environment",
+            "Use python instead of python3",
+            id="python3 in a conda environment on Windows",
+        ),
+        pytest.param(
+            "Das Beispiel für mehrere GPUs bleibt einfach stehen", "nccl-p2p-problem", "IOMMU", id="a hang, in German"
+        ),
+        pytest.param(
+            "Остановил скрипт через Ctrl+C, память карты 0 так и держит всё, что было занято",
+            "out-of-memory",
+            "nvidia-smi",
+            id="memory in use after the end, in Russian",
+        ),
+        pytest.param(
+            "I have an RTX 4090, but now everything is calculated on the CPU", "runs-on-cpu", "", id="calculated"
+        ),
+        pytest.param(
+            ">>> import torchaudio\nOSError: libtorch_cuda_cpp.so: cannot open shared object file: No such file",
+            "torchvision-mismatch",
+            "torchaudio",
+            id="a companion of a different build",
+        ),
         pytest.param(SLURM + "No devices were found\n", "no-nvidia-gpu", "--gres=gpu:1", id="a job without a GPU"),
         pytest.param(
             f"ThinkPad, Ubuntu 22.04\n$ nvidia-smi\n{NO_CONTACT}\n$ prime-select query\nintel",

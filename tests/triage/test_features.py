@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import ComputeCapability, DriverState, Gpu, Origin, Place, Pytorch, Symptom, System
+from gpudoctor.model import ComputeCapability, Container, DriverState, Gpu, Origin, Place, Pytorch, Symptom, System
 from gpudoctor.model.gpu_conclusions import KnownGpu
 from gpudoctor.triage.features import features
 
@@ -49,6 +49,7 @@ def test_symptoms_are_features() -> None:
         pytest.param({"system": System(os="linux"), "place": Place(in_wsl=True)}, {"os:wsl"}, id="WSL is no Linux"),
         pytest.param({"system": System()}, set(), id="an unknown system"),
         pytest.param({"driver_state": DriverState(works=True)}, {"driver:works"}, id="a driver that answers"),
+        pytest.param({"container": Container(gpus_requested=True)}, {"container:with-gpu"}, id="docker run --gpus"),
         pytest.param({"gpu": Gpu(present="NVIDIA A100")}, {"gpu:nvidia", "gpu:datacenter"}, id="perhaps NVSwitches"),
         pytest.param({"gpu": Gpu(present="NVIDIA GeForce RTX 3090")}, {"gpu:nvidia"}, id="one without"),
         pytest.param({"place": Place(about_container=True)}, {"place:docker"}, id="a container"),
