@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -54,7 +54,13 @@ def diff(before: str, after: str, format_name: str, output: str | None) -> NoRet
     """
     from gpudoctor.reporters import run_comparison
 
-    runs = [run_comparison.load(_content(file)) for file in (before, after)]
+    def run_report(file: str) -> Any:
+        try:
+            return run_comparison.load(_content(file))
+        except ValueError as error:
+            raise UsageError(clean(f"{file}: {error}")) from None
+
+    runs = [run_report(file) for file in (before, after)]
     if runs[0] is not None and runs[1] is not None:
         gain = run_comparison.compare(runs[0], runs[1])
         width = terminal.width(os.environ, sys.stdout)

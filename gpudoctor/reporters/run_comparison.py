@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ from gpudoctor.watching.watched import SCHEMA
 
 DIFF_SCHEMA = "gpudoctor/run-diff/1"
 _SHOWN_FROM = 0.02
+_FAMILY = "gpudoctor/run/"
+_BEGIN = re.compile(rb'\s*\{\s*"schema"\s*:\s*"gpudoctor/run/')
 
 
 @record
@@ -36,13 +39,25 @@ class RunComparison:
 
 
 def load(text: bytes) -> dict[str, Any] | None:
-    """Return a report of gpudoctor run; None if the text is something else."""
+    """Return a report of gpudoctor run; None if the text is something else.
+
+    Raises:
+        ValueError: it is one that cannot be read: damaged, or of a newer gpudoctor.
+    """
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        if _BEGIN.match(text):
+            raise ValueError(f"a report of gpudoctor run that is cut off or damaged: {error}") from None
         return None
-    is_run = isinstance(document, dict) and document.get("schema") == SCHEMA
-    return document if is_run and isinstance(document.get("findings"), list) else None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(schema, str) or not schema.startswith(_FAMILY):
+        return None
+    if schema != SCHEMA:
+        raise ValueError(f"its schema is {clean(schema, 60)}, this gpudoctor reads {SCHEMA}")
+    if not isinstance(document.get("findings"), list):
+        raise ValueError("a damaged report of gpudoctor run: it has no findings")
+    return dict(document)
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> RunComparison:
@@ -87,8 +102,9 @@ def _sentences(found: RunComparison) -> Iterator[str]:
         times = found.gained if found.gained >= 1 else 1 / found.gained
         word = "faster" if found.gained >= 1 else "slower"
         same = abs(found.gained - 1) < _SHOWN_FROM
+        old, new = significant(before), significant(after)
         gain = "no difference" if same else f"{significant(times)} times {word}"
-        yield f"A step takes {significant(after)} ms instead of {significant(before)} ms: {gain}."
+        yield f"A step takes {new} ms: {gain}." if old == new else f"A step takes {new} ms instead of {old} ms: {gain}."
         for name, (was, now) in found.parts.items():
             if abs(now - was) >= _SHOWN_FROM * before:
                 yield f"  {name}: {significant(now)} ms instead of {significant(was)} ms"

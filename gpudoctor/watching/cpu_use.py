@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from gpudoctor.watching.disk_use import DiskUse
@@ -25,7 +26,7 @@ class CpuUse:
         self._family: list[tuple[str, int, float, int, int]] = []
         self._pids: list[int] = []
         self._disk = DiskUse()
-        self._cgroup = cgroup_folder(pid)
+        self._cgroup = _limited_folder(pid)
 
     def look(self) -> bool:
         """Bring `cores` up to date; return whether the program runs, and is not stopped by Ctrl-Z."""
@@ -104,20 +105,55 @@ def _family(root: int, processes: dict[int, tuple[str, int, float, int, int]]) -
 
 
 def cgroup_folder(pid: int | None) -> str:
-    """Return the folder of the process's cgroup, version 2; empty if there is none."""
+    """Return the folder that limits the process's CPU: of version 1 if it has the controller, else of 2; or empty."""
     try:
         with open(f"/proc/{pid or 'self'}/cgroup", encoding="utf-8") as file:
-            paths = [line.rstrip("\n").partition("::")[2] for line in file if line.startswith("0::")]
+            lines = [line.rstrip("\n").split(":", 2)[1:] for line in file]
     except OSError:
         return ""
-    return CGROUPS + paths[0].rstrip("/") if paths else ""
+    found = {name: path for names, path in lines for name in names.split(",")}
+    if "cpu" in found:
+        return f"{CGROUPS}/cpu{found['cpu'].rstrip('/')}"
+    return CGROUPS + found[""].rstrip("/") if "" in found else ""
+
+
+def _limited_folder(pid: int | None) -> str:
+    """Return the folder of the cgroup, the process's or one above, that has the tightest CPU limit; or empty."""
+    limits = {folder: limit for folder in _folders(pid) if (limit := _limit(folder)) is not None}
+    return min(limits, key=lambda folder: limits[folder], default="")
+
+
+def _folders(pid: int | None) -> Iterator[str]:
+    folder = cgroup_folder(pid)
+    while folder.startswith(CGROUPS):
+        yield folder
+        folder = folder.rpartition("/")[0]
+
+
+def _limit(folder: str) -> float | None:
+    """Return how many CPUs a cgroup may use; None without a limit."""
+    try:
+        quota, period = _text(f"{folder}/cpu.max").split()
+    except (OSError, ValueError):
+        try:
+            quota, period = _text(f"{folder}/cpu.cfs_quota_us"), _text(f"{folder}/cpu.cfs_period_us")
+        except OSError:
+            return None
+    try:
+        return int(quota) / int(period) if int(quota) > 0 else None  # version 1 says -1, version 2 "max"
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _text(file: str) -> str:
+    with open(file, encoding="utf-8") as opened:
+        return opened.read().strip()
 
 
 def _periods(folder: str) -> tuple[int, int] | None:
     """Return the periods of the CPU limit so far, and those that it cut short; None without a limit."""
     try:
-        with open(f"{folder}/cpu.stat", encoding="utf-8") as file:
-            found = dict(line.split() for line in file)
+        found = dict(line.split() for line in _text(f"{folder}/cpu.stat").splitlines())
         return int(found["nr_periods"]), int(found["nr_throttled"])
     except (OSError, ValueError, KeyError):
         return None
@@ -129,17 +165,7 @@ def allowed_cpus(pid: int | None) -> float | None:
         allowed = float(len(os.sched_getaffinity(pid or 0)))
     except (OSError, AttributeError):
         return None
-    folder = cgroup_folder(pid)
-    while folder.startswith(CGROUPS) and folder:
-        try:
-            with open(f"{folder}/cpu.max", encoding="utf-8") as file:
-                quota, period = file.read().split()
-            if quota != "max":
-                allowed = min(allowed, int(quota) / int(period))
-        except (OSError, ValueError):
-            pass
-        folder = folder.rpartition("/")[0]
-    return allowed
+    return min([allowed, *(limit for folder in _folders(pid) if (limit := _limit(folder)) is not None)])
 
 
 def is_used(used: dict[int, int | None], own: set[int]) -> bool | None:

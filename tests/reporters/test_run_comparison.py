@@ -49,7 +49,7 @@ def test_differences(after: dict[str, Any], differs: bool, text: str) -> None:
     assert json.loads(render_json(found))["differs"] is differs
 
 
-@pytest.mark.parametrize("text", [b"", b"[1]", b"{}", b'{"schema": "gpudoctor/run/1"}', b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("text", [b"", b"[1]", b"{}", b'{"schema": 1}', b"\xff", b"[" * 100_000])
 def test_what_is_no_report(text: bytes) -> None:
     assert load(text) is None
 
@@ -58,3 +58,22 @@ def test_what_is_no_number_is_unknown() -> None:
     broken = {"schema": "gpudoctor/run/1", "findings": [3, {}], "steps": {"step_ms": "x"}, "elapsed_seconds": None}
     assert load(json.dumps(broken).encode()) == broken
     assert compare(broken, AFTER).gained is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (json.dumps(BEFORE, indent=2).encode()[:-20], "cut off or damaged"),
+        (json.dumps({**BEFORE, "schema": "gpudoctor/run/2"}).encode(), "its schema is gpudoctor/run/2"),
+        (b'{"schema": "gpudoctor/run/1"}', "it has no findings"),
+        (json.dumps({**BEFORE, "findings": 7}).encode(), "it has no findings"),
+    ],
+    ids=["cut off", "newer", "without findings", "findings that are none"],
+)
+def test_a_report_that_cannot_be_read(text: bytes, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        load(text)
+
+
+def test_the_same_step_time_is_said_once() -> None:
+    assert "A step takes 60.0 ms: no difference." in render_table(compare(BEFORE, BEFORE), 100)
