@@ -156,7 +156,7 @@ class _Run:
         from gpudoctor.fixing.result import FixResult, render_json
 
         undone = self.fixer.undo()
-        with _written(f"the undo was done: {undone.sentence}"):
+        with _written(undone.sentence):
             if self.is_json:
                 plan = Plan(steps=(), edits=undone.left)
                 print_text(render_json(FixResult(plan=plan, status="undone", why=undone.sentence)))
@@ -252,9 +252,9 @@ class _Run:
 
 @contextmanager
 def _written(otherwise: str) -> Iterator[None]:
-    """Say on standard error how it ended if standard output takes nothing: the exit status stays the fix's own.
+    """If standard output cannot be written, say on standard error how the fix ended, and keep its exit status.
 
-    otherwise: what to say; "" if nothing was changed, and the error ends the program.
+    otherwise: what to say; "" if nothing was changed: the error then ends the program.
     """
     try:
         yield
@@ -262,7 +262,7 @@ def _written(otherwise: str) -> Iterator[None]:
         if not otherwise:
             raise
         _note(f"gpudoctor: the result cannot be written ({error.strerror}); {otherwise}")
-        with suppress(OSError):  # what Python flushes at its end has nowhere to go
+        with suppress(OSError):  # Python flushes at its end, and would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -29,7 +29,7 @@ LEAST_WORDS = 5
 """Known words that a report must have in any case."""
 
 ENGLISH = frozenset({"the", "is", "it", "to", "my", "and"})
-"""Words of which a description in English has one. In other languages few complaints are recognised."""
+"""A description in English has at least one of these words. In other languages few complaints are recognised."""
 
 USED = "symptom:gpu-used-by"
 COMPLAINTS = (

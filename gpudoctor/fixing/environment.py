@@ -113,7 +113,7 @@ def broken_requirements(inventory: Inventory, changed: Mapping[str, str | None])
 
 
 def needs_of(item: Distribution, markers: Mapping[str, str]) -> set[str]:
-    """Return the distributions that this one needs here, without any extra."""
+    """Return the distributions that this one needs in this environment, without extras."""
     needed = filter(None, map(_parsed, item.requires))
     return {canonicalize_name(requirement.name) for requirement in needed if _applies(requirement, markers)}
 

@@ -1,4 +1,4 @@
-"""Whether the packages that a fix changes can be imported, each by a process of the environment's own."""
+"""Import the packages that a fix changes, each in a process of its own."""
 
 import os
 import re
@@ -10,9 +10,9 @@ from gpudoctor.fixing.environment import Distribution, Inventory, needs_of
 from gpudoctor.fixing.programs import Failed, wait_for
 
 SECONDS = 120.0
-"""How long all of them together may take; what is not imported by then is not judged."""
+"""Time limit for all of them together. Packages not imported by then are not judged."""
 
-TOO_SLOW = "there was no time to import it"
+TOO_SLOW = f"it was not imported within {SECONDS:.0f} s"
 
 _IMPORT = "import importlib, sys; importlib.import_module(sys.argv[1])"
 _RAISED = r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt)\b"
@@ -20,7 +20,7 @@ _LONGEST_REASON, _MOST_CHARACTERS = 200, 1_000_000
 
 
 def not_importable(inventory: Inventory, names: Collection[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return which of these distributions, and of those that need one of them, cannot be imported: name → why."""
+    """Return the distributions that cannot be imported, of these and those that need one of them: name → why."""
     found, deadline = dict[str, str](), time.monotonic() + SECONDS
     for item in _affected(inventory, names):
         module, left = module_of(item), deadline - time.monotonic()
@@ -31,7 +31,7 @@ def not_importable(inventory: Inventory, names: Collection[str], environ: Mappin
 
 
 def module_of(item: Distribution) -> str:
-    """Return the module that a distribution is known by: the one of its name, else its only one; "" if unclear."""
+    """Return the main module of a distribution: the one with its name, else its only one; "" if there are several."""
     public = sorted({name for path in item.files or () if (name := _module(path)) and not name.startswith("_")})
     own = item.name.replace("-", "_")
     named = [name for name in public if own == name.lower() or own.startswith(f"{name.lower()}_")]
@@ -39,7 +39,7 @@ def module_of(item: Distribution) -> str:
 
 
 def _module(path: str) -> str:
-    """Return the module that a file of a distribution makes: a folder with __init__.py, or one file."""
+    """Return the top-level module of a file: a folder with __init__.py, or the file itself; "" for none."""
     first, _, rest = path.partition("/")
     name = first if rest == "__init__.py" else first.removesuffix(".py") if not rest and first.endswith(".py") else ""
     return name if name.isidentifier() else ""

@@ -87,9 +87,9 @@ def run_to_end(
 
 
 def wait_for(command: Sequence[str], environ: Mapping[str, str], said: IO[str], folder: str, seconds: float) -> int:
-    """Run the command in a folder, and return its exit status. What it starts is not waited for.
+    """Run the command in a folder, and return its exit status. Its own child processes are not waited for.
 
-    said: the file that takes its standard error.
+    said: the file for its standard error.
 
     Raises:
         Refused: it cannot be run.

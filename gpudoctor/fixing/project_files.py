@@ -88,7 +88,7 @@ def _edits(resolution: Resolution | None, services: Sequence[str], folder: Path)
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files that may name versions, with those of the project that a requirements file includes."""
+    """Return the files that may name versions, and the project files that a requirements file includes."""
     found = {path for pattern in PATTERNS for path in folder.glob(pattern)}
     unread = [path for path in found if path.suffix == ".txt"]
     while unread and len(found) < _MOST_FILES:
@@ -102,11 +102,11 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _refuse_hashes(edit: FileEdit) -> FileEdit:
-    """Return the edit. Raises UsageError: the file names hashes, which are those of the versions before."""
+    """Return the edit. Raises UsageError: the file has package hashes, which do not fit other versions."""
     if edit.before != edit.after and "--hash=" in edit.before:
         raise UsageError(
-            f"{edit.path.name} names the hashes of its packages, which gpudoctor does not know for other versions:"
-            " write it again with the tool that wrote it (pip-compile, uv export). Nothing was changed"
+            f"{edit.path.name} has package hashes, and gpudoctor does not know those of other versions."
+            " Generate the file again with its own tool (pip-compile, uv export). Nothing was changed"
         )
     return edit
 

@@ -51,8 +51,8 @@ def _lines(plan: Plan, windows: bool) -> Iterator[str]:
 
 
 def _stop(what: str, windows: bool) -> Iterator[str]:
-    """Yield what ends the script before a step that a person does: what comes after it must wait."""
-    said = f"{what} is not run by this script: do it yourself"
+    """Yield the lines that end the script at a step to be done by hand: the later steps depend on it."""
+    said = f"This script does not run {what[0].lower()}{what[1:]}: do it yourself"
     yield f"[Console]::Error.WriteLine('{said}')" if windows else f"echo '{said}' >&2"
     yield "exit 1"
 

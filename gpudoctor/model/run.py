@@ -18,7 +18,9 @@ class Loader:
     pin_memory: bool
     batch_size: int | None = None
     dataset: Annotated[str, Fact("class of the data set")] = ""
-    is_iterable: Annotated[bool, Fact("the data set is an IterableDataset: each worker runs all of it")] = False
+    is_iterable: Annotated[
+        bool, Fact("the data set is an IterableDataset, and each worker iterates over all of it")
+    ] = False
     dataset_length: int | None = None
     epochs: Annotated[int, Fact("how often a loader was iterated")] = 0
     made: Annotated[str, Fact("where it was made: train.py:12; empty if unknown")] = ""
@@ -56,9 +58,9 @@ class Steps:
     synchronising_call: Annotated[str, Fact('what waits there: "item"')] = ""
     synchronising_package: Annotated[str, Fact("installed package that calls it there; empty for none")] = ""
     cloning_place: str = ""
-    operators_place: Annotated[str, Fact("line of the forward pass with most operators")] = ""
+    operators_place: Annotated[str, Fact("line of the forward pass with the most operators")] = ""
     products_place: Annotated[str, Fact("line of the forward pass with the largest matrix products")] = ""
-    compiling_place: Annotated[str, Fact("function that torch.compile compiled most often lately")] = ""
+    compiling_place: Annotated[str, Fact("function that torch.compile compiled most often recently")] = ""
     loader: Loader | None = None
     source_bytes: Annotated[int | None, Fact("largest tensor in memory that is sent to the GPU in slices")] = None
     operations: Annotated[int | None, Fact("operations between the parameters and the loss")] = None
@@ -143,7 +145,7 @@ class Run:
     memory: TorchMemory | None = None
     inside: Annotated[str, Fact("why the steps are unknown; empty if they are known")] = ""
     exit_status: Annotated[int | None, Fact("None while it runs; 128 + N if signal N ended it")] = None
-    sent_to_gpu: Annotated[bool, Fact("a process of it sent a tensor to a GPU, as seen from inside")] = False
+    sent_to_gpu: Annotated[bool, Fact("a process of the program sent a tensor to a GPU, seen by the hook")] = False
     imports_torch: Annotated[bool | None, Fact("it imported PyTorch; None if nobody looked inside")] = None
     cpu_cores: Annotated[float | None, Fact("CPU use, median; 1.0 is one core")] = None
     idle_cpu_cores: Annotated[float | None, Fact("CPU use while the GPU was idle, median")] = None

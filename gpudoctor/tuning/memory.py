@@ -92,9 +92,9 @@ class MemoryModel:
         """Return the largest batch size that may be tried, at least the largest proved.
 
         The line through the last two points is believed up to half as much again as the last batch size, and up to
-        twice it if a third point is on the line. Then a single sample may use the headroom too, if it is a larger
-        share of the batch than the headroom is of the memory. One point alone gives no slope: a single sample more is
-        tried while a twentieth of the memory is not allocated; the allocator may give back the rest of what it holds.
+        twice it if a third point is on the line. Then one more sample may use the headroom too, if it is a larger
+        share of the batch than the headroom is of the memory. One point alone gives no slope: one more sample is tried
+        while a twentieth of the memory is not allocated, because the allocator can free its cache.
         """
         proved = self.largest_proved(limit_bytes)
         last, room = self.points[-1], self._room(limit_bytes)

@@ -73,7 +73,7 @@ def _beyond(known: Known) -> int | None:
 def _below_edge(known: Known) -> int | None:
     """Return a batch size halfway to the smallest one that is too large; None if that one ended in an error.
 
-    One that only freed memory to go on, or spilt over to the host, shows that smaller ones end in no error either.
+    If it only had to free memory, or used host memory too, smaller batch sizes run without an error.
     """
     edge = min(size for size in known.failed if size > known.largest)
     if any(m.status != OK for m in known.measurements if m.batch_size == edge):

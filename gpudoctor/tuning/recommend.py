@@ -106,7 +106,7 @@ def choose(measured: Sequence[Measurement]) -> Measurement:
 
 
 def _tolerance(fastest: Measurement, candidate: Measurement) -> float:
-    """Return the share up to which a safer precision may be slower; of a few slow steps the noise is not known."""
+    """Return by which share a safer precision may be slower. It is limited, because a few slow steps show no noise."""
     return min(max(WORTH_IT, ERRORS_APART * error_of(fastest, candidate)), MOST_TOLERANCE)
 
 

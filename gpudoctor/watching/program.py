@@ -14,7 +14,7 @@ EXIT_NOT_STARTED = 127
 
 _SIGNAL_BASE = 128
 _LOOK_UP_SECONDS = 0.5
-"""A signal that comes just before the main thread begins to wait is heard when the wait is over."""
+"""A signal that arrives just before the main thread starts to wait is handled when this wait ends."""
 
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
 """Ctrl-C and Ctrl-\\ reach the whole process group of the terminal, and so the program, without us."""

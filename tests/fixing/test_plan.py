@@ -161,7 +161,7 @@ def test_a_script_ends_before_a_step_that_it_does_not_run() -> None:
     text = script(make_plan(steps, known, Resolved(known, {})), windows=False)
     done = subprocess.run(["sh"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Step 1 is not run by this script: do it yourself\n"
+    assert done.stderr == "This script does not run step 1: do it yourself\n"
 
 
 def test_a_comment_of_a_script_is_one_line() -> None:

@@ -165,7 +165,7 @@ def test_a_file_that_requirements_include_is_changed_too(tmp_path: Path) -> None
 
 def test_a_file_with_hashes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text(f"torch==2.12.0 \\\n    --hash=sha256:{'0' * 64}\n")
-    with pytest.raises(UsageError, match=r"requirements\.txt names the hashes of its packages"):
+    with pytest.raises(UsageError, match=r"requirements\.txt has package hashes"):
         edits_of(PLAN, [], tmp_path)
     (tmp_path / "requirements.txt").write_text(f"numpy==2.0 \\\n    --hash=sha256:{'0' * 64}\n")
     assert edits_of(PLAN, [], tmp_path) == ()

@@ -60,7 +60,7 @@ PRODUCTS = frozenset(
         "_addmm_activation",
     )
 )
-"""Those that other operators call, so that nothing counts twice."""
+"""The innermost operators for products, so that none counts twice."""
 
 
 class CloserLook:
@@ -173,7 +173,7 @@ class Operators:
         return not torch.autograd._profiler_enabled()
 
     def end(self) -> dict[str, Any]:
-        """Return how many it were, the line with most of them, and the line with the largest matrix products."""
+        """Return the number of operators, the line with most of them, and the line with the largest matrix products."""
         threads = self._disable()
         operators = [event for events in threads for event in operators_in(events)]
         each: dict[tuple[str, int], int] = {}
@@ -194,7 +194,7 @@ class Operators:
 
 
 def is_product(event: Any) -> bool:
-    """Return whether an operator multiplies matrices, or is a convolution."""
+    """Return whether an operator is a matrix product or a convolution."""
     return event.name().partition("::")[2] in PRODUCTS
 
 
@@ -204,7 +204,7 @@ def product_size(event: Any) -> int:
 
 
 def operators_in(events: Any) -> list[Any]:
-    """Return the beginnings of those operators of a thread that launch work: those with no other such one inside."""
+    """Return the begin events of the operators of a thread that launch work. They contain no other such operator."""
     found: list[Any] = []
     outer: list[tuple[Any, int]] = []  # its beginning, and how many were found before
     for event in events:

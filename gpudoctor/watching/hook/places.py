@@ -13,7 +13,7 @@ from typing import Any
 MOST_FRAMES = 60
 INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 NOT_FORWARD = (("autograd", "__init__.py"), ("autograd", "graph.py"), ("amp", "grad_scaler.py"), ("optim", ""))
-"""Of torch: what it computes there is not part of the forward pass."""
+"""Files and folders of torch whose computations are not part of the forward pass."""
 
 _FOLDERS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 _FOLDERS |= {os.path.dirname(os.path.abspath(__file__)), site.getusersitepackages()}

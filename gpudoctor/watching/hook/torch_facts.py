@@ -43,7 +43,7 @@ class TorchFacts:
         return found
 
     def _compiling_at(self) -> dict[str, Any]:
-        """Return the first line of the user's function that was compiled most often lately, if there is one."""
+        """Return the first line of the user function that was compiled most often recently, if there is one."""
         dynamo: Any = sys.modules.get("torch._dynamo.utils")
         metrics = dynamo.get_compilation_metrics() if dynamo is not None else ()
         lines = [(each.co_filename, each.co_firstlineno) for each in metrics if each.co_filename]
