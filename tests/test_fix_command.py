@@ -38,6 +38,7 @@ CPU = ("torch==2.13.0+cpu", "tiny")
         pytest.param(("install", "--index-url=x"), "No such option", id="an option of pip"),
         pytest.param(("install", "torch @ file:///x"), "is not one of torch", id="an address"),
         pytest.param(("install", "torch==2.99"), "torch 2.99 is not in gpudoctor's tables", id="unknown version"),
+        pytest.param(("install", "cupy>=13"), "name one version as cupy==VERSION", id="a range of CuPy"),
         pytest.param(("install", "torch>=2"), "name one version as torch==VERSION", id="a range"),
         pytest.param(
             ("install", "torch==2.13.0", "torchvision==0.20.0"),
@@ -139,6 +140,15 @@ def test_everything_together_is_one_plan(bed: Bed) -> None:
         0,
         "Nothing to do: everything that is named is installed.",
     )
+
+
+def test_an_install_next_to_an_activated_environment_is_refused(bed: Bed) -> None:
+    env = bed.environment()
+    command = [sys.executable, "-m", "gpudoctor", "install", "torch", "--fast", "--dry-run"]
+    variables = {**bed.variables, "VIRTUAL_ENV": str(env.path)}
+    done = subprocess.run(command, env=variables, cwd=bed.folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"gpudoctor: {env.path} is activated, and gpudoctor runs in {sys.prefix}: name ")
 
 
 def test_what_fits_nothing_here_is_explained(bed: Bed) -> None:

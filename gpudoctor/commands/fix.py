@@ -98,6 +98,7 @@ def install(names: tuple[str, ...], **options: Any) -> NoReturn:
     with _errors_as(options["format_name"]):
         run = _Run(options)
         report = run.check()
+        run.refuse_if_another_is_active(report)
         try:
             steps = requested_steps(names, report.snapshot)
         except Refused as error:
@@ -213,6 +214,17 @@ class _Run:
         from gpudoctor.fixing.result import FixResult
 
         self._end(FixResult(plan=Plan(steps=()), status="refused", why=why))
+
+    def refuse_if_another_is_active(self, report: Report) -> None:
+        """Refuse to install into gpudoctor's own environment while another one is activated, unless it is named."""
+        python = report.snapshot.python
+        if python is None or not python.active_environment or not python.prefix or self.here:
+            return
+        if os.path.realpath(python.active_environment) != os.path.realpath(python.prefix):
+            self.refuse(
+                f"{python.active_environment} is activated, and gpudoctor runs in {python.prefix}: name the interpreter"
+                " of one of them with --python"
+            )
 
     def _ask_user(self, plan: Plan) -> None:
         """Show the plan, and return if it is to be applied. Raises UsageError: nobody answers."""

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.data.packages import cuda_major
+from gpudoctor.data.packages import FIRST_TORCH_WITH_NUMPY_2, cuda_major
 from gpudoctor.data.torch_builds import torch_companions, torch_releases
 from gpudoctor.errors import UsageError
 from gpudoctor.fixing.actions import is_requirement
@@ -60,8 +60,8 @@ def _pinned(requirement: Requirement | None) -> str:
 
 
 def _refuse_mismatch(wanted: dict[str, Requirement]) -> None:
-    for name in ("torch", *COMPANIONS):
-        if name in wanted and str(wanted[name].specifier) and not _pinned(wanted[name]):
+    for name in (name for name in wanted if name != "numpy"):
+        if str(wanted[name].specifier) and not _pinned(wanted[name]):
             raise UsageError(f"{wanted[name]}: name one version as {name}==VERSION, or none for the one that fits")
     torch = _pinned(wanted.get("torch"))
     versions = [version for release in torch_releases() for version in release.versions]
@@ -83,15 +83,32 @@ def _remedies(wanted: dict[str, Requirement], facts: Facts, python: Python) -> I
     for name in COMPANIONS:
         if name in wanted:
             installed.setdefault(name, Package(name=name, version=PackageVersion("0")))
-    changed = replace(python, packages=tuple(installed.values()))
+    chosen = None
     if {"torch", *COMPANIONS} & {*wanted}:
-        yield _possible(_torch(wanted, facts, changed), facts)
-    for name in (name for name in wanted if name.startswith("cupy")):
-        yield _possible(_cupy(name, facts, changed), facts)
+        torch = _torch(wanted, facts, replace(python, packages=tuple(installed.values())))
+        yield _possible(torch, facts)
+        chosen = re.search(r"\btorch==(?P<release>[\d.]+)(?:\+cu(?P<major>\d\d))?", " ".join(torch.commands))
+    cupys = [name for name in wanted if name.startswith("cupy")]
+    limited = chosen is not None and PackageVersion(chosen["release"]).release < FIRST_TORCH_WITH_NUMPY_2
+    if chosen is not None and limited and (cupys or "numpy" in wanted):
+        wanted["numpy"] = _numpy_1(wanted.get("numpy"), chosen["release"])
+        installed["numpy"] = Package(name="numpy", version=PackageVersion(_OLD_NUMPY))
+    changed = replace(python, packages=tuple(installed.values()))
+    for name in cupys:
+        yield _possible(_cupy(wanted[name], facts, changed, chosen and chosen["major"]), facts)
     if "numpy" in wanted:
-        summary = f"Install {wanted['numpy']}"
+        why = f", because PyTorch {chosen['release']} was built for NumPy 1" if chosen is not None and limited else ""
+        summary = f"Install {wanted['numpy']}{why}"
         made = Fix("install-packages", requirements=(str(wanted["numpy"]),), summary=summary)
         yield _possible(remedies_of((made,), facts)[0], facts)
+
+
+def _numpy_1(wanted: Requirement | None, torch: str) -> Requirement:
+    """Return what is wanted of NumPy, below 2. Raises Refused: that is nothing."""
+    version = _pinned(wanted)
+    if version and PackageVersion(version).release >= (2,):
+        raise Refused(f"numpy {version} does not go with torch {torch}, which was built for NumPy 1: name numpy<2")
+    return Requirement(f"numpy=={version}" if version else "numpy<2")
 
 
 def _torch(wanted: dict[str, Requirement], facts: Facts, python: Python) -> Remedy:
@@ -100,11 +117,27 @@ def _torch(wanted: dict[str, Requirement], facts: Facts, python: Python) -> Reme
         remedy = remedies_of((Fix("install-torch-first"),), facts)[0]
         return replace(remedy, commands=tuple(_with_companions(remedy.commands, wanted)))
     release = {"release": PackageVersion(version)} if version else {}
-    made: Remedy = facts.call(install_torch, python=python, **release)
+    made: Remedy = (not version and _as_installed(facts, python)) or facts.call(install_torch, python=python, **release)
     chosen = re.search(r"\btorch={2,3}([\d.]+)", " ".join(made.commands))
     if version and chosen and chosen[1] != version:
         raise Refused(f"torch {version} has no build for this machine: {made.summary}")
     return made
+
+
+def _as_installed(facts: Facts, python: Python) -> Remedy | None:
+    """Return how to install what belongs to the installed PyTorch, if its build fits this machine: it stays."""
+    torch = facts.get("torch")
+    if torch is None or torch.version is None or torch.build != "cuda" or torch.cuda_version is None:
+        return None
+    made: Remedy = facts.call(install_torch, python=python, cuda=torch.cuda_version)
+    same = rf"(?<= torch=={re.escape(torch.version.public)})\+\w+"
+    if not any(re.search(same, command) for command in made.commands):
+        return None
+    listed = next((package.version for package in python.packages or () if package.name == "torch"), torch.version)
+    if listed.local:
+        return made
+    # A wheel from PyPI does not name its build: if the command did, the same version would be installed again.
+    return replace(made, commands=tuple(re.sub(same, "", command) for command in made.commands))
 
 
 def _with_companions(commands: Sequence[str], wanted: dict[str, Requirement]) -> Iterator[str]:
@@ -120,15 +153,19 @@ def _with_companions(commands: Sequence[str], wanted: dict[str, Requirement]) ->
         yield re.sub(r"(?<= )torch$", named, command) if " install " in command else command
 
 
-def _cupy(name: str, facts: Facts, python: Python) -> Remedy:
+def _cupy(wanted: Requirement, facts: Facts, python: Python, torch_major: str | None) -> Remedy:
+    """Return how to install this CuPy. torch_major: the CUDA major version of the PyTorch that is chosen with it."""
     from gpudoctor.remedies.cupy_install import install_cupy
 
     if facts.get("gpu").name == "":
         raise Refused("CuPy needs an NVIDIA GPU, and this machine has none: use NumPy instead")
-    major = cuda_major(name)
+    major, version = cuda_major(canonicalize_name(wanted.name)), _pinned(wanted)
+    if major is None and torch_major == "12":
+        major = 12
     cupy = facts.get("cupy")
     without_numpy = {"cupy": replace(cupy, numpy_version=None)} if cupy is not None else {}
-    made: Remedy = facts.call(install_cupy, python=python, cuda_major=major, **without_numpy)
+    release = {"release": PackageVersion(version)} if version else {}
+    made: Remedy = facts.call(install_cupy, python=python, cuda_major=major, **without_numpy, **release)
     return made
 
 

@@ -22,6 +22,10 @@ LAST_13 = "13.6.0"
 LAST_13_PYTHON = (3, 13)
 # Common distributions; pip ignores those that are not installed.
 USUAL = ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x")
+# The first and the last version for each CUDA major version. Source: PyPI.
+RELEASES = {13: ((13, 6), (9999,)), 12: ((11, 5), (9999,)), 11: ((11, 0), (13, 6, 0))}
+FIRST_CUDA_13_PYTHON = (3, 9)
+FIRST_WITH_LIBRARIES = (14,)
 # The oldest toolkits for cupy-cuda13x, 12x and 11x.
 FIRST_TOOLKITS = (CudaVersion(13, 0), CudaVersion(12, 0), CudaVersion(11, 2))
 
@@ -46,6 +50,7 @@ def install_cupy(  # noqa: PLR0913
     devices: Sequence[Device] | None,
     cupy: Cupy = Cupy(),
     cuda_major: int | None = None,
+    release: PackageVersion | None = None,
     named: Sequence[str] = (),
     gpus: Sequence[KnownGpu] = (),
     origin: Origin | None = None,
@@ -54,6 +59,7 @@ def install_cupy(  # noqa: PLR0913
 
     Several CuPy distributions overwrite each other's files, and removing one leaves a broken package, so all are
     removed first. For an unknown driver CUDA 12 is chosen. cuda_major: this CUDA major version instead of the newest.
+    release: this version of CuPy instead of the newest.
     named: distributions in a message, which are removed if no list of packages is known. gpus: GPUs in a message,
     used if no device is known. A report may not list the installed packages: then the usual ones are removed.
     """
@@ -67,10 +73,12 @@ def install_cupy(  # noqa: PLR0913
     machine = machine_of(python, system, driver, devices)
     if machine.platform == "":
         return Remedy(summary="Use Linux or Windows: CuPy has no CUDA wheels for this platform", reference=REFERENCE)
-    major = cuda_major if cuda_major is not None else _cuda_major(machine)
+    major = cuda_major if cuda_major is not None else _cuda_major(machine, release)
+    if major is None and release is not None and _cuda_major(machine, None) is not None:
+        return Remedy(summary=f"CuPy {release} has no wheel for a CUDA version of this machine", reference=REFERENCE)
     if major is None:
         return Remedy(summary=_no_package(machine), reference=REFERENCE)
-    requirement = _requirement(major, machine, _numpy(python, cupy))
+    requirement = _requirement(major, machine, _numpy(python, cupy), release)
     if requirement is None:
         return Remedy(summary=_no_python(major, machine), reference=REFERENCE)
     environment = environment_of(python, system)
@@ -90,19 +98,31 @@ def install_cupy(  # noqa: PLR0913
     return Remedy(summary=_summary(requirement, major, machine), commands=commands, reference=REFERENCE)
 
 
-def _cuda_major(machine: Machine) -> int | None:
+def _cuda_major(machine: Machine, release: PackageVersion | None) -> int | None:
     """Return the newest CUDA major version that the driver supports and whose NVRTC compiles for every device."""
     lasts = [last_toolkit(capability) for capability in machine.capabilities]
     for first in FIRST_TOOLKITS:
         # Unknown driver: CUDA 12 runs on every driver that is still supported.
         runs = first.major <= 12 if machine.driver_is_unknown() else machine.driver_runs(first)
+        runs = runs and _has_wheel(first.major, machine, release)
         if runs and all(last is None or last.major >= first.major for last in lasts):
             return first.major
     return None
 
 
-def _requirement(major: int, machine: Machine, numpy: PackageVersion | None) -> Requirement | None:
+def _has_wheel(major: int, machine: Machine, release: PackageVersion | None) -> bool:
+    """Return whether this version of CuPy, or any, was built for this CUDA major version, as far as is known."""
+    first, last = RELEASES[major]
+    old_python = machine.python is not None and PackageVersion(machine.python).release < FIRST_CUDA_13_PYTHON
+    return not (major == 13 and old_python) and (release is None or first <= release.release <= last)
+
+
+def _requirement(
+    major: int, machine: Machine, numpy: PackageVersion | None, wanted: PackageVersion | None
+) -> Requirement | None:
     name = f"cupy-cuda{major}x"
+    if wanted is not None:
+        return Requirement(name=name, rest=f"{'[ctk]' if wanted.release >= FIRST_WITH_LIBRARIES else ''}=={wanted}")
     tag = machine.python
     release = None if tag is None else PackageVersion(tag).release
     can_take_13 = release is None or (release <= LAST_13_PYTHON and not str(tag).endswith("t"))
@@ -139,7 +159,7 @@ def _summary(requirement: Requirement, major: int, machine: Machine) -> str:
     text = f"Install {requirement} as the only CuPy"
     if machine.driver_is_unknown():
         text += f". The driver is unknown: nvidia-smi must show CUDA {major} or newer"
-    if requirement.rest != "[ctk]":
+    if not requirement.rest.startswith("[ctk]"):
         text += f". It needs the CUDA {major} toolkit on this machine, because it does not contain the libraries"
     return text
 
