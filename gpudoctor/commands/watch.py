@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import sys
 import time
 from contextlib import suppress
@@ -12,6 +13,7 @@ from gpudoctor.commands.manual import ManualCommand
 from gpudoctor.commands.options import debug_option, write
 from gpudoctor.commands.run import FORMATS, metrics_options, metrics_server, render_run, serve_metrics
 from gpudoctor.errors import UsageError
+from gpudoctor.privacy import mask_arguments
 from gpudoctor.untrusted import clean
 
 _CLEAR = "\x1b[H\x1b[2J"
@@ -58,6 +60,8 @@ def watch(
     if pid is not None and not _is_running(pid):
         raise UsageError(f"--pid: no process {pid}")
     server = metrics_server(metrics)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that `timeout 60` ends with the report too
+    command = _command(pid)
     begun = time.monotonic()
     watcher = Watcher(pid, every)
 
@@ -65,7 +69,6 @@ def watch(
         seen = watcher.end() if last else watcher.now()
         facts = run_of(seen, inside="it was already running")
         findings, crashed = findings_of(facts) if pid is not None else ((), ())
-        command = () if pid is None else (f"process {pid}",)
         elapsed = time.monotonic() - begun
         return WatchedRun(command=command, exit_status=None, elapsed_seconds=elapsed, every_seconds=every, watch=seen,
                           run=facts, findings=findings, crashed=crashed)  # fmt: skip
@@ -86,6 +89,18 @@ def watch(
     if is_live:
         sys.stdout.write(_CLEAR)
     write(text, output)
+
+
+def _command(pid: int | None) -> tuple[str, ...]:
+    """Return the command line of a process, without secrets; its number if that is unknown."""
+    if pid is None:
+        return ()
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = os.fsdecode(file.read()).rstrip("\0").split("\0")
+    except OSError:
+        words = [""]
+    return mask_arguments(words) if words[0] else (f"process {pid}",)
 
 
 def _is_running(pid: int) -> bool:

@@ -52,10 +52,10 @@ def _sections(run: WatchedRun) -> Iterator[Element]:
 
 
 def chart(name: str, unit: str, values: Sequence[float]) -> Element:
-    """Return values over time as a figure, from 0 to the highest. Its caption is outside of the picture that scales."""
+    """Return values over time as a figure. Its caption, with the scale, is outside of the picture that scales."""
     means = words.binned(values, _MOST_POINTS)
-    highest = max(means) or 1.0
-    title = f"{name}: 0 to {significant(max(values))} {unit}"
+    highest = words.top_of(means, unit)
+    title = f"{name}: 0 to {significant(highest)} {unit}"
     points = " ".join(
         f"{_WIDTH * place / (len(means) - 1):.1f},{_HEIGHT - (_HEIGHT - 1) * value / highest:.1f}"
         for place, value in enumerate(means)

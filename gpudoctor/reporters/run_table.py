@@ -59,5 +59,5 @@ def seen(run: WatchedRun, width: int) -> Iterator[str]:
             yield from wrap_parts(parts, " · ", width)
     yield from words.process_lines(run)
     for name, unit, values in words.timelines(run):
-        if line := words.sparkline(values, min(_SPARKLINE, width - 30)):
+        if line := words.sparkline(values, unit, min(_SPARKLINE, width - 30)):
             yield f"{name:<9}  {line}  up to {max(values):,.1f} {unit}"

@@ -125,12 +125,17 @@ def binned(values: Sequence[float], most: int) -> list[float]:
     return [mean(values[begin:end]) for begin, end in pairwise(cuts)]
 
 
-def sparkline(values: Sequence[float], width: int) -> str:
-    """Return the values as a line of bars, from 0 to the highest; empty for fewer than two."""
+def top_of(means: Sequence[float], unit: str) -> float:
+    """Return the value at the top of a chart: 100 for percent, otherwise the highest."""
+    return 100.0 if unit == "%" else max(means) or 1.0
+
+
+def sparkline(values: Sequence[float], unit: str, width: int) -> str:
+    """Return the values as a line of bars from 0 to `top_of` them; empty for fewer than two."""
     if len(values) < 2:
         return ""
     means = binned(values, width)
-    highest = max(means) or 1.0
+    highest = top_of(means, unit)
     return "".join(_BARS[min(int(value / highest * len(_BARS)), len(_BARS) - 1)] for value in means)
 
 

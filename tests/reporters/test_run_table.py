@@ -67,7 +67,7 @@ def test_the_whole_report() -> None:
         "up to 50 °C ·\n  3 samples\n"
         "GPU 1 · 2 samples\n"
         "CPU 1.5 cores\n"
-        "GPU 0      ▅██  up to 40.0 %\n"
+        "GPU 0      ▂▄▄  up to 40.0 %\n"
         "CPU        ▅█  up to 2.0 cores\n"
     )
 
@@ -110,7 +110,7 @@ def test_html_shows_the_gain_and_a_chart() -> None:
     text = run_html.render(RUN)
     assert "up to 3.3 times faster, line: train.py:42" in text
     assert text.count("<polyline") == 2
-    assert "GPU 0: 0 to 40.0 %" in text
+    assert "GPU 0: 0 to 100 %" in text
 
 
 @pytest.mark.parametrize(
