@@ -45,7 +45,7 @@ def check(
     images: ImageRequest | None = None,
     gpu: str | None = None,
 ) -> Report:
-    """Return what is wrong with this machine, or with the one that the texts in `files` describe, root cause first.
+    """Return a report on this machine, or on the one that the texts in `files` describe, root cause first.
 
     The configuration of the working directory counts as for `gpudoctor check`.
 

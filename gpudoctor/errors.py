@@ -13,7 +13,7 @@ GPU_POLICIES = ("auto", "required", "optional")
 
 
 class GpudoctorError(Exception):
-    """The tool itself could not do its work."""
+    """gpudoctor itself failed."""
 
     exit_status = EXIT_NO_VERDICT
 

@@ -47,7 +47,7 @@ def write_whole(path: Path, text: str, *, private: bool = False) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Find out now whether `write_whole` can write to `path`, before long work whose result is to go there.
+    """Check whether `write_whole` can write to `path`, before long work whose result is written there.
 
     Raises:
         UsageError: it cannot.

@@ -25,12 +25,12 @@ def all_checks() -> tuple[Check, ...]:
 
 
 def complete_ids(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the ids of checks that begin so, each with its problem."""
+    """Return the ids of checks that begin with this text, each with its problem."""
     return _items([(check.id, check.title) for check in _checks()], incomplete)
 
 
 def complete_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the ids and the families of checks that begin so."""
+    """Return the ids and the families of checks that begin with this text."""
     checks = _checks()
     families = dict.fromkeys(check.family for check in checks)
     names = [(family, f"all checks of the family {family}") for family in families]
@@ -40,7 +40,7 @@ def complete_names(_context: click.Context, _parameter: click.Parameter, incompl
 def complete_requirements(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the names of what can be required that begin so; without an operator, which a shell would take for its."""
+    """Return the names of requirements that begin with this text, without operators, which a shell interprets."""
     from gpudoctor.configuration.requirement_names import names
 
     return _items([(name, known.meaning) for name, known in names().items()], incomplete)

@@ -172,7 +172,7 @@ class _Run:
     def finish(
         self, steps: Sequence[Step], report: Report, nothing: str, services: Sequence[str] | None = None
     ) -> NoReturn:
-        """Plan, ask, apply, print how it ended, and end with its exit status.
+        """Plan, ask, apply, print the result, and exit with its status.
 
         services: of the compose file, that are to get the GPU; None if no file of the project is changed.
         """
@@ -209,7 +209,7 @@ class _Run:
         self._end(done)
 
     def refuse(self, why: str) -> NoReturn:
-        """End with a refusal before there is a plan."""
+        """Print a refusal before there is a plan, and exit."""
         from gpudoctor.fixing.plan import Plan
         from gpudoctor.fixing.result import FixResult
 

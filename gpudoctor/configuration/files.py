@@ -48,7 +48,7 @@ class Source:
 
 
 def find_source(directory: str) -> Source | None:
-    """Return the first file with a configuration, going up from `directory`; None if there is none.
+    """Return the first configuration file from `directory` upwards; None if there is none.
 
     Raises:
         UsageError: a file that may contain it cannot be read, or other users can write to the file that contains it.

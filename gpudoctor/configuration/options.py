@@ -40,7 +40,7 @@ class Configuration:
 
 
 def load_configuration(directory: str) -> Configuration:
-    """Return what the first file says that is found going up from `directory`; all empty if there is none.
+    """Return the configuration of the first file from `directory` upwards; an empty one without a file.
 
     Raises:
         UsageError: it cannot be read, or a key or a value in it is misspelt; the message names file and key.

@@ -25,13 +25,13 @@ class Name:
 
     @property
     def sections(self) -> frozenset[str]:
-        """The sections of the snapshot that must be asked for."""
+        """The sections of the snapshot that must be probed."""
         return frozenset((*(fact.partition(".")[0] for fact in self.facts), *self.advice))
 
 
 @cache
 def names() -> Mapping[str, Name]:
-    """Return what can be required, by its name."""
+    """Return all requirements, by name."""
     # Which GPUs count: those that CUDA gives this process, under its CUDA_VISIBLE_DEVICES, else those that PyTorch sees
     # (ROCm), else, in a pasted report, those that nvidia-smi lists. See gpus.py.
     rows = json_next_to(__file__, "requirement_names")

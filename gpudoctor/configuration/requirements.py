@@ -21,7 +21,7 @@ _EXPECTED = {
 
 
 def sections_of(requirements: Sequence[MachineRequirement]) -> frozenset[str]:
-    """Return the sections of the snapshot that must be asked for."""
+    """Return the sections of the snapshot that must be probed."""
     return frozenset(section for requirement in requirements for section in names()[requirement.name].sections)
 
 

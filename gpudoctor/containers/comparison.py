@@ -37,7 +37,7 @@ class Moment:
     built_at: float = 0.0
 
     def is_before(self, file: ContextFile) -> bool:
-        """Return whether the file changed since, and no build saw that."""
+        """Return whether the file changed after this moment and no later build read it."""
         return file.changed_at > max(self.latest, self.built_at)
 
 
@@ -105,7 +105,7 @@ class CopyComparison:
 
     @property
     def needs_layer(self) -> bool:
-        """Return whether the times do not say either."""
+        """Return whether the times do not decide it, so that the layer must be read."""
         return bool(self.extra) or any(d.kind == "doubtful" and not d.otherwise for d in self.differences)
 
 
@@ -134,14 +134,14 @@ def compare_copy(
 
 
 def compared(traced: ResolvedCopy) -> list[CopiedFile]:
-    """Return the files of the COPY that no later one writes over."""
+    """Return the files of the COPY that no later COPY overwrites."""
     return [item for item in traced.selection.placed if item.image_path not in traced.overwritten]
 
 
 def conclude(
     context: BuildContext, look: CopyComparison, layer: Mapping[str, ImageFile] | None, *, by_buildkit: bool
 ) -> CopiedFiles:
-    """Return what is known of one COPY at the end.
+    """Return the final comparison of one COPY.
 
     layer: the files of its own layer at the doubtful paths; None if it was not read.
     by_buildkit: the builder that made the image.
@@ -256,7 +256,7 @@ class _Judge:
 
 
 def is_same(context: BuildContext, placed: CopiedFile, there: ImageFile) -> bool:
-    """Return whether content or link target, and the executable bit, are those of the context."""
+    """Return whether the file equals the one in the context: content or link target, and executable bit."""
     file = placed.file
     if file.link_target:
         return there.kind == "link" and there.link_target == file.link_target

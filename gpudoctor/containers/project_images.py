@@ -24,7 +24,7 @@ UNTOLD = "its history is empty, as for an imported image, so its sources are unk
 
 
 def look_at_image(api: APIClient, image: str, plan: Plan, container: str | None = None, **about: Any) -> ProjectImage:
-    """Return the facts about `image`, and about the container that should run it, compared with `plan`.
+    """Return the facts about `image` and the container that should run it, compared with `plan`.
 
     about: further fields of ProjectImage.
     """

@@ -87,7 +87,7 @@ def cupy_release(major: int) -> CupyRelease | None:
 
 
 def removed_from_cupy(name: str) -> RemovedPart | None:
-    """Return what is known of a part that CuPy has no longer, "cupy.util"; None for others."""
+    """Return the table row of a part that CuPy removed, such as "cupy.util"; None for other parts."""
     return next((row for row in records(RemovedPart, "cupy_packages", "removed") if row.name == name), None)
 
 

@@ -20,7 +20,7 @@ class DevicePeak:
 
 
 def device_peak(name: str) -> DevicePeak | None:
-    """Return the peak rates of the device that NVML calls `name`; None for others, a MIG slice of it among them."""
+    """Return the peak rates of the device that NVML calls `name`; None for other devices and MIG slices."""
     return _peaks().get(name.removeprefix("NVIDIA "))
 
 

@@ -27,7 +27,7 @@ def torch_platform(os: str | None, machine: str | None) -> str | None:
 
 
 def release_of(version: PackageVersion | None) -> TorchRelease | None:
-    """Return the row of the release that the version belongs to, None if the table has none."""
+    """Return the table row of the version's release; None if the table does not have it."""
     if version is None:
         return None
     return next((row for row in torch_releases() if row.release == version.minor_release), None)
@@ -54,7 +54,7 @@ def newest_pythons(releases: Sequence[TorchRelease], platform: str | None) -> li
 
 
 def releases_for(specifier: str) -> tuple[TorchRelease, ...]:
-    """Return the releases of which a requirement on torch allows a version; all if it cannot be read."""
+    """Return the releases with a version that the requirement on torch allows; all if it cannot be parsed."""
     if not specifier:
         return torch_releases()
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -67,7 +67,7 @@ def releases_for(specifier: str) -> tuple[TorchRelease, ...]:
 
 
 def is_32_bit(platform_tag: str | None) -> bool:
-    """Return whether the interpreter is a 32-bit one, for which there are no wheels."""
+    """Return whether the interpreter is a 32-bit one. PyTorch has no wheels for those."""
     return platform_tag == "win32" or (platform_tag or "").endswith(("_i686", "_i386", "_armv7l"))
 
 
@@ -107,7 +107,7 @@ def torch_of(package: str, version: PackageVersion) -> PackageVersion | None:
 
 
 def companion_of(package: str, torch: str) -> str | None:
-    """Return the version of torchvision or torchaudio that belongs to this PyTorch; None if the table has none."""
+    """Return the version of torchvision or torchaudio for this PyTorch; None if the table does not have it."""
     companions = torch_companions(torch)
     return getattr(companions, package) if companions is not None else None
 

@@ -37,7 +37,7 @@ def configured(
     *,
     plugins: bool = True,
 ) -> Plan:
-    """Return what options and configuration say together.
+    """Return options and configuration, combined.
 
     Names to run, the severity that fails and the images replace those of the configuration; names to leave out and
     requirements add to them. A check that the command line names by its id is run, whatever the configuration ignores.
@@ -78,7 +78,7 @@ def project_configuration(directory: str, *, plugins: bool = True) -> Configurat
 
 
 def working_directory() -> str:
-    """Return where the configuration is looked for first."""
+    """Return the folder in which the search for a configuration starts."""
     try:
         return os.getcwd()
     except OSError:  # gone: there is no configuration, and a machine that is asked says so

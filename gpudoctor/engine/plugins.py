@@ -37,7 +37,7 @@ class Plugin:
         return self.module if self.file is None else os.path.basename(self.file)
 
     def load(self) -> None:
-        """Import the module, or run the file. What it raises is raised."""
+        """Import the module, or run the file. Its exceptions are passed on."""
         if self.file is None:
             importlib.import_module(self.module)
             return
@@ -45,7 +45,7 @@ class Plugin:
 
 
 def run_file(module: str, file: str) -> None:
-    """Run a file *.py as the module of that name. What it raises is raised.
+    """Run a file *.py as the module of that name. Its exceptions are passed on.
 
     Only the file itself is run: other users may have written what is in its __pycache__.
     """

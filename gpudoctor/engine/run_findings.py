@@ -14,7 +14,7 @@ MOST_SAVED = 0.95
 
 
 def findings_of(run: Run) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-    """Return the findings on a run, and why checks crashed."""
+    """Return the findings on a run, and the reasons of crashed checks."""
     facts = Facts(Snapshot(run=run))
     results = [run_with(check, facts) for check in load_checks(plugins=False) if check.family == OF_RUNS]
     found = [finding for result in results for finding in result.findings]

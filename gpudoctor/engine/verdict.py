@@ -26,7 +26,7 @@ class Policy:
     causes: tuple[Check, ...] = ()
 
     def severities(self, findings: Sequence[Finding]) -> Mapping[str, Severity]:
-        """Return the severity that it gives to the findings that say that no GPU can be used."""
+        """Return the severity of findings that no GPU can be used."""
         chosen = {"required": Severity.ERROR, "optional": Severity.INFO}.get(self.gpu)
         return {} if chosen is None else {f.check_id: chosen for f in findings if f.no_usable_gpu}
 
@@ -83,7 +83,7 @@ def _names(ids: Sequence[str]) -> str:
 
 
 def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
-    """Return what was understood, what is missing, what to run next and which causes are possible."""
+    """Return what was understood, what is missing, what to run next, and the possible causes."""
     from gpudoctor.triage.features import features  # most runs end with a verdict and do not need it
     from gpudoctor.triage.next_steps import next_steps
     from gpudoctor.triage.possible import possible_causes

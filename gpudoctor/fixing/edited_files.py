@@ -19,14 +19,14 @@ _MOST_BYTES = 1 << 25
 
 
 def keep(interpreter: str, edits: Sequence[FileEdit], of: str) -> None:
-    """Keep what is going to be changed. of: identifies the record of the environment's change; "" if there is none."""
+    """Save what will be changed. of: identifies the record of the environment's change; "" if there is none."""
     rows = [{"path": str(edit.path.absolute()), "before": edit.before, "after": edit.after} for edit in edits]
     content = json.dumps({"schema": SCHEMA, "of": of, "edits": rows})
     write_whole(state_file(interpreter, KIND), content, private=True)
 
 
 def kept(interpreter: str, of: str) -> tuple[FileEdit, ...]:
-    """Return what the fix changed that this record is of."""
+    """Return what the fix of this record changed."""
     try:
         content = json.loads(read_bounded(state_file(interpreter, KIND), _MOST_BYTES))
         if content["schema"] != SCHEMA or content["of"] != of:

@@ -66,7 +66,7 @@ class Inventory:
 
 
 def read_inventory(interpreter: str, environ: Mapping[str, str] | None = None) -> Inventory:
-    """Return what is in the environment of this interpreter.
+    """Return the inventory of this interpreter's environment.
 
     Raises:
         UsageError: it is no Python.
@@ -105,7 +105,9 @@ def _distribution(item: Mapping[str, Any]) -> Distribution:
 
 
 def broken_requirements(inventory: Inventory, changed: Mapping[str, str | None]) -> set[str]:
-    """Return what would not fit after these changes, a sentence each. changed: name → new version, None for none.
+    """Return one sentence for each requirement that would be broken after these changes.
+
+    changed: name → new version; None if it is removed.
 
     Only those that name a changed distribution are looked at. What a new distribution needs is for the installer.
     """

@@ -50,7 +50,7 @@ class Installer(ABC):
 
     @abstractmethod
     def fetch(self, resolution: Resolution, folder: Path) -> None:
-        """Get what is installed later into `folder`. Raises Refused, Failed."""
+        """Download into `folder` what is installed later. Raises Refused, Failed."""
 
     @abstractmethod
     def apply(self, resolution: Resolution, folder: Path) -> None:
@@ -58,7 +58,7 @@ class Installer(ABC):
 
     @abstractmethod
     def broken(self) -> set[str]:
-        """Return what does not fit in the environment, a line each. Raises Failed: it cannot be determined."""
+        """Return one line for each broken requirement of the environment. Raises Failed: it cannot be determined."""
 
     def whole_scope(self) -> Scope | None:
         """Return what is recorded, if that is more than what the changed packages contain."""
@@ -91,7 +91,7 @@ class _OfWheels(Installer):
         """Return what one action installs. Raises Refused, Failed."""
 
     def broken(self) -> set[str]:
-        """Return what does not fit, as the installer's own check says."""
+        """Return the broken requirements, as the installer's own check lists them."""
         out, error, status = run_to_end(self._check_command(), self.environ)
         if status not in (0, 1):
             raise Failed(f"{self.name} check ended with exit status {status}: the environment cannot be verified")

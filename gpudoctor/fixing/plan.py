@@ -31,7 +31,7 @@ class Step:
 
 @record
 class Plan:
-    """What is to be done, in its order.
+    """The steps, in order.
 
     resolution: what the environment steps do together; None if there is none, or if it was refused.
     edits: of the project's files, if they were asked for.

@@ -50,7 +50,7 @@ def run(
     kept_open: tuple[int, ...] = (),
     folder: str | None = None,
 ) -> str:
-    """Run the command in a session of its own, and return what it wrote to standard output.
+    """Run the command in its own session, and return its standard output.
 
     kept_open: descriptors that it inherits. folder: that it works in.
 

@@ -64,7 +64,7 @@ def refuse_unwritable(edits: Sequence[FileEdit]) -> None:
 
 
 def edits_of(resolution: Resolution | None, services: Sequence[str], folder: Path) -> tuple[FileEdit, ...]:
-    """Return what to change in the files of a project.
+    """Return the changes to the files of a project.
 
     services: of its compose file, that are to get the GPU.
     """

@@ -75,7 +75,7 @@ def scope_of(prefix: str, folders: Sequence[str], paths: Iterable[str]) -> Scope
 
 
 def take(scope: Scope, folder: Path, about: Mapping[str, Any]) -> None:
-    """Record the scope in `folder`, which exists afterwards if the record is complete. about: what else to note."""
+    """Record the scope in `folder`, which exists only if the record is complete. about: other data to save."""
     temporary = folder.with_name(f"{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     saved = temporary / "files"
@@ -98,7 +98,7 @@ def take(scope: Scope, folder: Path, about: Mapping[str, Any]) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Return what a record says, None if there is none."""
+    """Return the content of a record; None if it does not exist."""
     try:
         content: dict[str, Any] = json.loads(read_bounded(folder / MANIFEST, _MOST_MANIFEST_BYTES))
     except (OSError, ValueError):
@@ -117,7 +117,7 @@ def _is_inside(content: Mapping[str, Any]) -> bool:
 
 
 def restore(prefix: str, folder: Path) -> list[str]:
-    """Make the recorded files what they were, and return what differs after that. To do it twice does no harm."""
+    """Restore the recorded files, and return what still differs. It can be repeated."""
     manifest = read_manifest(folder)
     if manifest is None:
         raise GpudoctorError(f"{folder} is not a record of this environment: remove it, and check the environment")

@@ -47,7 +47,7 @@ def refuse_environment(inventory: Inventory, commands: Sequence[str] = (), tool:
 
 
 def refuse_conda(inventory: Inventory) -> None:
-    """Refuse conda's base environment; another one if conda installed what is to change. Raises Refused."""
+    """Raise Refused for conda's base environment, and for another one if conda installed what will be changed."""
     if inventory.conda_base:
         raise Refused(
             f"{inventory.prefix} is conda's base environment: create one with conda create --name gpu python,"

@@ -15,12 +15,12 @@ _MOST_BYTES = 1 << 16
 
 
 def remember(interpreter: str, names: tuple[str, ...]) -> None:
-    """Keep the ids that were asked for; none for the root cause, whatever that is by then."""
+    """Save the requested ids; none for the root cause, which may be a different one later."""
     write_whole(state_file(interpreter), json.dumps({"schema": SCHEMA, "names": names}), private=True)
 
 
 def remembered(interpreter: str) -> tuple[str, ...]:
-    """Return the ids that were asked for. Raises UsageError: there is nothing to go on with."""
+    """Return the requested ids. Raises UsageError: there is nothing to continue."""
     try:
         content = json.loads(read_bounded(state_file(interpreter), _MOST_BYTES))
         if content["schema"] == SCHEMA:
@@ -31,13 +31,13 @@ def remembered(interpreter: str) -> tuple[str, ...]:
 
 
 def forget(interpreter: str, kind: str = "") -> None:
-    """Remove what was kept."""
+    """Remove the saved ids."""
     with suppress(OSError):
         state_file(interpreter, kind).unlink()
 
 
 def state_file(interpreter: str, kind: str = "") -> Path:
-    """Return the file that keeps something about an environment. kind: ending of its name.
+    """Return the state file of an environment. kind: the end of its name.
 
     Raises:
         UsageError: there is no folder for it that is this user's.

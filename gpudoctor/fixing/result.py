@@ -17,7 +17,7 @@ _EXIT = {"planned": EXIT_HEALTHY, "fixed": EXIT_HEALTHY, "not-fixed": EXIT_FINDI
 
 @record
 class FixResult:
-    """How it ended. before, after: ids of the findings. record: the folder by which it can be undone."""
+    """The result of a fix. before, after: ids of the findings. record: the folder that undo reads."""
 
     plan: Plan
     status: Status

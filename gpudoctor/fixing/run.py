@@ -51,7 +51,7 @@ class Undone:
 
 @record
 class Fixer:
-    """What a fix is done with. interpreter: of the environment. say: takes one line on how far it is."""
+    """What a fix needs. interpreter: of the environment. say: called with a line of progress."""
 
     interpreter: str
     environ: Mapping[str, str]
@@ -88,7 +88,7 @@ class Fixer:
             raise Refused("a change of this environment was interrupted: restore it first, with gpudoctor fix --undo")
 
     def apply(self, plan: Plan, before: Report) -> FixResult:
-        """Carry out what the plan changes in the environment, and return how it ended.
+        """Apply the plan to the environment, and return the result.
 
         Raises:
             Refused: nothing was changed.

@@ -41,7 +41,7 @@ def size_of_file(address: str) -> int | None:
 
 
 def size_of_pip(address: str, sizes: dict[str, int]) -> int | None:
-    """Return the bytes of a wheel in pip's report."""
+    """Return the size of a wheel in pip's report, in bytes."""
     return sizes.get(_file_name(address), size_of_file(address))
 
 

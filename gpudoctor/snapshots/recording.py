@@ -126,7 +126,7 @@ class RecordedHost:
         return ProbeContext(environ=self.content["environment"], directory=self.folder)
 
     def ask(self, questions: Iterable[Question]) -> Callable[[], Mapping[str, Answer]]:
-        """Return the recorded answers; a question that was not recorded has none."""
+        """Return the recorded answers. Questions that were not recorded have no answer."""
         names = [question.name for question in questions if question.name in self.content["answers"]]
         return lambda: {name: self._answer(name) for name in names}
 

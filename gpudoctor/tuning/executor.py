@@ -72,7 +72,7 @@ class Executor(Protocol):
         """Return the rates from host to device; empty if the device is the host."""
 
     def loading(self, batch_size: int) -> tuple[Loading, ...]:
-        """Return how the workload's own DataLoader does; empty if it has none."""
+        """Return the loading times of the workload's own DataLoader; empty if it has none."""
 
     def close(self) -> None:
         """End every worker."""

@@ -151,6 +151,6 @@ def recommended_transfer(tuning: Tuning) -> Transfer | None:
 
 
 def recommended_loading(tuning: Tuning) -> Loading | None:
-    """Return how the recommended number of workers did; None if there is none."""
+    """Return the result of the recommended number of workers; None without one."""
     wanted = tuning.recommendation.settings.loader_workers if tuning.recommendation else None
     return next((item for item in tuning.loading if item.workers == wanted), None)

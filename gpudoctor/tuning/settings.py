@@ -86,7 +86,7 @@ class Round:
 
     @property
     def gain(self) -> float | None:
-        """Return by which share the throughput grows; None if one of them did not run."""
+        """Return the relative gain in throughput; None if one of them did not run."""
         before, after = self.reference.throughput, self.measured.throughput
         return None if before is None or after is None else after / before - 1
 

@@ -21,7 +21,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class TooLarge(Exception):
-    """More entries than are compared."""
+    """There are too many entries to compare."""
 
 
 @record
@@ -74,21 +74,21 @@ class BuildContext:
             return digest_of(stream)
 
     def entry(self, path: str) -> os.stat_result | None:
-        """Return what is at `path`, links not followed; None if nothing does."""
+        """Return the entry at `path` without following links; None if there is none."""
         try:
             return (self.root / path).lstat()
         except (OSError, ValueError):
             return None
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in `folder`, sorted; none if it is not a folder."""
+        """Return the sorted names in `folder`; empty if it is not a folder."""
         try:
             return sorted(os.listdir(self.root / folder))
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def resolve(self, path: str) -> str:
-        """Return `path` with every link in it followed inside the context, as if the context were the whole disk."""
+        """Return `path` with its links resolved as if the context were the root of the disk."""
         names, done, links = path.split("/"), "", 0
         while names:
             name = names.pop(0)
@@ -137,7 +137,7 @@ class BuildContext:
 
 
 def digest_of(stream: IO[bytes] | None) -> str:
-    """Return the SHA-256 of what is left in the stream, which is read in pieces."""
+    """Return the SHA-256 of the rest of the stream, which is read in pieces."""
     assert stream is not None, "a regular file"
     digest = hashlib.sha256()
     while chunk := stream.read(_CHUNK_BYTES):

@@ -30,7 +30,7 @@ _PACKED = re.compile(r"\.(tar\.zst|tzst)$", re.IGNORECASE)
 
 
 class NotRead(Exception):
-    """The archive has more files than are compared, or is packed in a way that Python cannot read."""
+    """The archive has too many files to compare, or Python cannot unpack it."""
 
 
 @record
@@ -46,14 +46,14 @@ class CopiedFile:
 
     @property
     def possible_paths(self) -> tuple[str, ...]:
-        """Return where it may be in the image."""
+        """Return the paths that it may have in the image."""
         inside = f"{self.image_path}/{posixpath.basename(self.file.path)}"
         return (self.image_path, inside) if self.inside_if_folder else (self.image_path,)
 
 
 @record
 class Selection:
-    """What one COPY takes.
+    """The files that one COPY selects.
 
     folders: of the image, into which whole folders are copied: other files in them are extra.
     matched: folders of the image, each with the names that a source with a wildcard may bring into it.
@@ -73,7 +73,7 @@ class Selection:
 
 
 def select_files(context: BuildContext, copy: Copy) -> Selection:
-    """Return what `copy` takes out of `context`."""
+    """Return the files that `copy` selects from `context`."""
     return _Selector(context, copy).selection()
 
 

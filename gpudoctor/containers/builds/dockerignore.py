@@ -53,7 +53,7 @@ class DockerIgnore:
         return self.decides(path) is not None
 
     def decides(self, path: str) -> str | None:
-        """Return the pattern that leaves `path` out; None if none does."""
+        """Return the pattern that ignores `path`; None if it is not ignored."""
         names = path.split("/")
         paths = ["/".join(names[: end + 1]) for end in range(len(names))]
         if self.has_exceptions and not self._enters_all:

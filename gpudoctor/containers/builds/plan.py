@@ -48,7 +48,7 @@ class Plan:
 
     @property
     def root(self) -> Stage:
-        """Return the stage that the target is finally based on: its FROM names an image outside the Dockerfile."""
+        """Return the first stage below the target. Its FROM names an image outside the Dockerfile."""
         return lineage(self.stages, self.target)[0]
 
     @property
@@ -69,7 +69,7 @@ class Plan:
 
     @cached_property
     def by_classic_builder(self) -> "Plan":
-        """Return the plan as the classic builder carries it out, which knows no `.dockerignore` of a Dockerfile.
+        """Return the plan as the classic builder runs it. It ignores a Dockerfile's own `.dockerignore`.
 
         Raises:
             ValueError: the `.dockerignore` is wrong; the message names file and line.
@@ -79,12 +79,12 @@ class Plan:
 
     @cached_property
     def by_old_buildkit(self) -> "Plan":
-        """Return the plan as the BuildKit of Docker before 23.0 carries it out."""
+        """Return the plan as BuildKit of Docker before 23.0 runs it."""
         return replace(self, context=self.context.entering_few())
 
     @property
     def needed(self) -> tuple[Stage, ...]:
-        """Return the stages that this build carries out, in their order."""
+        """Return the stages that this build runs, in order."""
         return needed_by(self.stages, self.target)
 
     @property
@@ -114,7 +114,7 @@ def dockerfile_text(path: Path) -> str:
 def read_plan(
     dockerfile: Path, context: Path, target: str | None, build_arguments: Mapping[str, str], text: str | None = None
 ) -> Plan:
-    """Return what a build would do.
+    """Return the plan of a build.
 
     text: of the Dockerfile, if it is inside the file `dockerfile`.
 

@@ -53,7 +53,7 @@ class Step:
 
 @record
 class Base:
-    """What a stage takes over from the image that its FROM names.
+    """What a stage inherits from the image in its FROM.
 
     triggers: the instructions behind ONBUILD in the image, in their order.
     """

@@ -22,11 +22,11 @@ _COMPLAINT_BYTES = 500
 
 
 class NotRead(Exception):
-    """The command has not read the project. The text is what it says; "" if it says nothing."""
+    """The command could not read the project. The text is its error message; "" if there is none."""
 
 
 def commands(files: ComposeFiles) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name and the command line of each that is installed, the newer one first."""
+    """Yield the name and command line of each installed compose command, the newer one first."""
     named = (part for file in files.files for part in ("-f", str(file)))
     places = ["--project-directory", str(files.directory), *named]
     path = files.environ.get("PATH")
@@ -37,7 +37,7 @@ def commands(files: ComposeFiles) -> Iterator[tuple[str, list[str]]]:
 
 
 def answer_of(arguments: list[str], files: ComposeFiles, timeout_seconds: float) -> bytes:
-    """Return what the command writes. It reads the `.env` itself.
+    """Return the output of the command. It reads the `.env` itself.
 
     Raises:
         NotRead: it fails, takes too long or writes too much; the text is the last line of its error output.

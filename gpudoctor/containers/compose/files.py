@@ -20,7 +20,7 @@ OVERRIDE_NAMES = (
 
 
 class NoComposeFile(Exception):
-    """There is no compose file in the folder, nor in those above it."""
+    """Neither the folder nor the folders above it have a compose file."""
 
 
 @record

@@ -33,7 +33,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$$"}
 
 
 class Interpolation:
-    """Replaces the variables in any number of texts. An unset variable is empty.
+    """Replaces variables in texts. An unset variable is empty.
 
     variables: may grow between two texts.
     """

@@ -35,7 +35,7 @@ _CERTIFICATES = ("ca.pem", "cert.pem", "key.pem")
 
 
 class EngineUnavailable(Exception):
-    """No engine can be asked; the text says why, and what to do."""
+    """No engine can be reached. The text says why, and what to do."""
 
 
 def connect(environ: Mapping[str, str], timeout_seconds: float = 20.0) -> DockerClient:
@@ -82,7 +82,7 @@ def is_podman(api: APIClient) -> bool:
 
 
 def refusal(error: Exception) -> str:
-    """Return what went wrong when an engine was asked that had answered before."""
+    """Return the reason why an engine that had answered before fails now."""
     from docker.errors import APIError
     from requests import Timeout
 
@@ -171,7 +171,7 @@ def _version_of_answer(answer: Response, endpoint: Endpoint) -> str:
 
 
 def explain(error: Exception, endpoint: Endpoint, environ: Mapping[str, str]) -> str:
-    """Return why the engine could not be asked, and what to do about it."""
+    """Return why the engine cannot be reached, and what to do about it."""
     from requests import Timeout
 
     causes = tuple(_causes(error))

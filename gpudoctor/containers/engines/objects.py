@@ -24,7 +24,7 @@ class ServiceContainer:
 
 
 def inspect_image(api: APIClient, name: str) -> Inspected | None:
-    """Return the image; None if the engine has none of that name, or takes it for no name."""
+    """Return the image; None if the engine has no image of that name, or rejects the name."""
     from docker.errors import APIError, NullResource
 
     try:
@@ -39,7 +39,7 @@ def inspect_image(api: APIClient, name: str) -> Inspected | None:
 
 
 def inspect_container(api: APIClient, name: str) -> Inspected | None:
-    """Return the container; None if there is none of that name or id."""
+    """Return the container with that name or id; None if it does not exist."""
     from docker.errors import NotFound
 
     try:
@@ -50,7 +50,7 @@ def inspect_container(api: APIClient, name: str) -> Inspected | None:
 
 
 def short_name(image: str) -> str:
-    """Return the name of an image without what Podman puts before a short one, by which it finds the image too."""
+    """Return the name of an image without the prefix that Podman adds to short names. Podman finds it under both."""
     return image.removeprefix("localhost/").removeprefix("docker.io/").removeprefix("library/")
 
 

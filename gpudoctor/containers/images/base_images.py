@@ -29,7 +29,7 @@ def inspect_bases(api: APIClient, plan: Plan) -> dict[str, Inspected]:
 
 
 def bases_of(image: Inspected, bases: Mapping[str, Inspected], plan: Plan, fit: HistoryMatch) -> dict[str, Base]:
-    """Return what each base hands over to the build.
+    """Return what the build inherits from each base.
 
     Where the one that the image builds on no longer exists, the image itself says its working directory and
     its variables, without those that the Dockerfile sets too.
@@ -58,7 +58,7 @@ def has_base_moved(image: Inspected, base: Inspected | None) -> bool | None:
 
 
 def tag_built_on(api: APIClient, image: Inspected, fit: HistoryMatch) -> str | None:
-    """Return a tag of the local image that `image` was built on; None if none of those looked at is it."""
+    """Return a tag of the local image that `image` was built on; None if it is not found."""
     from docker.errors import NotFound
 
     tags = [str(tag) for item in api.images() for tag in (item.get("RepoTags") or ())[:1]]
@@ -74,7 +74,7 @@ def tag_built_on(api: APIClient, image: Inspected, fit: HistoryMatch) -> str | N
 
 
 def written_at(image: Inspected) -> float:
-    """Return when its tag was last written, or else when it was made: seconds since 1970."""
+    """Return when its tag was last written, else when it was created: seconds since 1970."""
     tagged = seconds_of(str((image.get("Metadata") or {}).get("LastTagTime") or ""))
     return max(tagged, seconds_of(str(image.get("Created") or "")))
 

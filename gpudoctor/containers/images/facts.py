@@ -68,7 +68,7 @@ class ImageFacts:
 
     @property
     def built_at(self) -> float:
-        """Return when its tag was last written, or else when it was made: seconds since 1970."""
+        """Return when its tag was last written, else when it was created: seconds since 1970."""
         return written_at(self.about)
 
     @property
@@ -77,7 +77,7 @@ class ImageFacts:
         return any(entry.by_buildkit for entry in self.fit.own)
 
     def files(self, image_id: str = "") -> StoredFiles:
-        """Return the files of the image, or of the one of that id, for a `with`."""
+        """Return a context manager for the files of the image, or of the image with that id."""
         of = image_id or self.id
         return StoredFiles(self._api, of, AnswerStore(cache_folder(os.environ), of))
 
@@ -166,7 +166,7 @@ class ImageFacts:
 
 
 def read_copied(files: Files, copies: Sequence[ResolvedCopy]) -> dict[str, ImageFile]:
-    """Return the files of the image that are compared, by the paths to which they are copied."""
+    """Return the image files to compare, by the paths that they are copied to."""
     folders = {folder for copy in copies for folder in copy.selection.folders}
     folders |= {folder for copy in copies for folder, _ in copy.selection.matched}
     sizes: dict[str, int] = {}

@@ -20,7 +20,7 @@ MAXIMUM_JSON_BYTES = 16 << 20
 
 
 class TooLarge(Exception):
-    """The archive contains more than is read."""
+    """The archive is too large to be read."""
 
 
 @record
@@ -43,7 +43,7 @@ class ImageFile:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Return the properties that are equal if a program cannot distinguish two files."""
+        """Return the properties that make two files equal for a program."""
         return self.kind, self.size_bytes, self.is_executable, self.link_target, self.digest
 
 
@@ -76,7 +76,7 @@ def read_archive(
 
 
 def path_of(parent: str, name: str) -> str | None:
-    """Return the absolute path of a member; None for a name that leads out of the archive."""
+    """Return the absolute path of a member; None if its name points outside of the archive."""
     if name.startswith("/") or ".." in name.split("/"):
         return None
     return posixpath.normpath(posixpath.join("/", parent, name))
@@ -117,7 +117,7 @@ class Stream:
 
 
 class Unreadable(Exception):
-    """The layers cannot be read, or not in time."""
+    """The layers cannot be read, or reading takes too long."""
 
 
 @record

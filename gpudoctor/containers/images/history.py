@@ -69,7 +69,7 @@ class HistoryMatch:
 
     @property
     def fits(self) -> bool:
-        """Return whether the image is built from these instructions."""
+        """Return whether the image was built from these instructions."""
         return not self.differing and not self.additional
 
 
@@ -272,7 +272,7 @@ def setting_asked_for(name: str, words: Sequence[str], rest: str) -> str:
 
 
 def setting_written(name: str, text: str) -> str:
-    """Return the setting that `text` in the history gives, which follows the name of the instruction."""
+    """Return the setting in `text`, which follows the name of the instruction in the history."""
     if name == "EXPOSE":
         return _ports(text)
     if name == "HEALTHCHECK":

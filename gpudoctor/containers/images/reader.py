@@ -32,7 +32,7 @@ _GO_DIRECTORY, _GO_LINK, _GO_NOT_REGULAR = 1 << 31, 1 << 27, 0x8F280000  # sourc
 
 @contextmanager
 def created_container(api: APIClient, image: str) -> Iterator[str]:
-    """Give the id of a container of `image` that is never started; it is removed at the end."""
+    """Create a container of `image`, give its id, and remove it at the end. It is never started."""
     created: dict[str, Any] = api.create_container(
         image, command=NEVER_RUN, entrypoint=[], labels={LABEL: str(os.getpid())}, network_disabled=True
     )
@@ -43,19 +43,19 @@ def created_container(api: APIClient, image: str) -> Iterator[str]:
 
 
 class Files(Protocol):
-    """What can be asked of the files of an image or container. Each raises docker.errors.APIError if it fails."""
+    """Access to the files of an image or container. Each raises docker.errors.APIError if it fails."""
 
     def read(self, folders: Iterable[str], sizes: Mapping[str, int]) -> dict[str, ImageFile]:
         """Return the files below `folders` and at the paths of `sizes`, by absolute path."""
 
     def stat(self, path: str) -> Mapping[str, Any] | None:
-        """Return what the engine says of `path`; None if nothing is there."""
+        """Return the engine's description of `path`; None if it does not exist."""
 
     def text(self, path: str, limit_bytes: int) -> str | None:
-        """Return the content of a file; None if there is none of at most `limit_bytes`."""
+        """Return the content of a file; None if it does not exist or is larger than `limit_bytes`."""
 
     def names(self, folder: str, limit_bytes: int) -> tuple[str, ...] | None:
-        """Return the names in `folder`; None if there is none, or too much in it to know them all."""
+        """Return the names in `folder`; None if it does not exist or is too large to list."""
 
 
 def real_paths(files: Files, paths: Collection[str]) -> dict[str, str]:
@@ -135,7 +135,7 @@ class ContainerFiles:
         return True
 
     def file(self, path: str, size: int) -> ImageFile | None:
-        """Return the file or link at `path`, its content read if it has `size`; None if nothing is there."""
+        """Return the file or link at `path`, with its content if it has `size`; None if it does not exist."""
         about = self.stat(path)
         if about is None:
             return None
@@ -149,12 +149,12 @@ class ContainerFiles:
         return read_archive(chunks, posixpath.dirname(path), {path: size}, size + SPARE_BYTES).get(path)
 
     def whole_file(self, path: str) -> ImageFile | None:
-        """Return the file or link at `path`, its content read whatever its size; None if nothing is there."""
+        """Return the file or link at `path` with its content, whatever its size; None if it does not exist."""
         about = self.stat(path)
         return None if about is None else self.file(path, int(about["size"]))
 
     def stat(self, path: str) -> Mapping[str, Any] | None:
-        """Return what the engine says of `path`; None if nothing is there. No content is transferred.
+        """Return the engine's description of `path`; None if it does not exist. No content is transferred.
 
         The fields are `name`, `size`, `mode` (as Go's io/fs.FileMode), `mtime`, `linkTarget`.
         """
@@ -169,7 +169,7 @@ class ContainerFiles:
         return about
 
     def text(self, path: str, limit_bytes: int) -> str | None:
-        """Return the content of a file, links to it followed; None if there is none of at most `limit_bytes`."""
+        """Return the content of a file, links followed; None if it does not exist or is larger than `limit_bytes`."""
         _, chunks, about = self._open(path)
         if about is None or about["mode"] & _GO_NOT_REGULAR or about["size"] > limit_bytes:
             return None
@@ -184,7 +184,7 @@ class ContainerFiles:
             return None
 
     def names(self, folder: str, limit_bytes: int) -> tuple[str, ...] | None:
-        """Return the names in `folder`; None if there is no such folder, or too much in it to know them all."""
+        """Return the names in `folder`; None if it does not exist or is too large to list."""
         real, chunks, about = self._open(folder)
         if about is None:
             return None

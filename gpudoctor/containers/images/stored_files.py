@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Return where the user's programs keep what can be read again. Source: XDG Base Directory Specification."""
+    """Return the cache folder of the user. Source: XDG Base Directory Specification."""
     return Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "/nonexistent", ".cache"), "gpudoctor")
 
 
@@ -55,7 +55,7 @@ class AnswerStore:
         self._is_changed = True
 
     def save(self) -> None:
-        """Write what was added, whole or not at all."""
+        """Write all new answers, or none of them."""
         content = {"schema": SCHEMA, "image": self._image_id, "answers": self._answers}
         text = json.dumps(content) if self._is_changed else ""
         if not text or len(text) > MAXIMUM_BYTES:

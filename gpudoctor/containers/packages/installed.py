@@ -54,7 +54,7 @@ class PackageFolder:
 
     @cached_property
     def distributions(self) -> Mapping[str, Distribution] | None:
-        """Return those in it by their normalised names; None if it is too large to be listed."""
+        """Return its distributions by normalised name; None if it is too large to list."""
         names = self._files.names(self.path, LISTED_BYTES)
         if names is None:
             return None
@@ -94,7 +94,7 @@ class Packages:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether everything that is installed is known."""
+        """Return whether all installed packages are known."""
         return bool(self.folders) and all(folder.distributions is not None for folder in self.folders)
 
     def find(self, name: str, wanted: str = "") -> Distribution | None:
@@ -128,7 +128,7 @@ def packages_of(files: Files, config: Mapping[str, Any]) -> Packages:
 
 
 def package_paths(files: Files, config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the folders of packages that are there, those that the image's program would take first.
+    """Return the existing package folders, in the order in which the image's program searches them.
 
     config: of the image or container, as the engine describes it.
     """

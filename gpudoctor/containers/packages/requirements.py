@@ -181,12 +181,12 @@ class _Commands:
 
     @property
     def install_files(self) -> bool:
-        """Return whether one of them installs what any file asks for: else the packages come from the base."""
+        """Return whether one of them installs from a requirements file; if not, the packages are from the base image."""
         with_dependencies = [text for text in self._texts if "--no-deps" not in text]
         return any(_INSTALLS_FILES.search(text) for text in with_dependencies)
 
     def install_from(self, path: str) -> bool:
-        """Return whether one of them installs what the file asks for."""
+        """Return whether one of them installs from this file."""
         name = posixpath.basename(path)
         if name in _PROJECT_FILES:
             return any(_INSTALLS_PROJECT.search(text) for text in self._texts)

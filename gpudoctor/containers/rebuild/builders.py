@@ -39,7 +39,7 @@ class DockerBuilder:
     buildkit: bool
 
     def build(self, tag: str, *, no_cache: bool = False, stages: tuple[str, ...] = ()) -> Command:
-        """Return the build. Buildx can leave the cache out of account for named stages only."""
+        """Return the build. Buildx can ignore the cache for named stages only."""
         cache: tuple[str, ...] = ("--no-cache",) if no_cache else ()
         if no_cache and stages and self.docker.has_buildx and self.buildkit and not any(map(str.isdigit, stages)):
             cache = tuple(f"--no-cache-filter={name}" for name in stages)
@@ -140,7 +140,7 @@ class EngineBuilder:
 
 @record
 class Attempt:
-    """Steps after which the image under the temporary tag is compared. why: what the user should know about them."""
+    """Steps, after which the image under the temporary tag is compared. why: a note for the user."""
 
     why: str
     steps: tuple[Step, ...]

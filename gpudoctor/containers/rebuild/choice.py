@@ -30,7 +30,7 @@ class Chosen:
 def choose_builder(
     api: APIClient, subject: Subject, by_buildkit: bool | None, arguments: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Chosen:
-    """Return who rebuilds the image of `subject`.
+    """Return the builder for the image of `subject`.
 
     by_buildkit: which builder made the image; None if there is no image.
     arguments: the fields of ImageRequest, and `directory`.

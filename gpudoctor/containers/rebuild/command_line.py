@@ -29,7 +29,7 @@ class CommandLine:
 
     @property
     def has_buildkit(self) -> bool:
-        """Return whether it builds by BuildKit: up to 20.10 it is built in, later the plugin buildx does it.
+        """Return whether it builds with BuildKit: up to 20.10 it is built in, later the plugin buildx does it.
 
         Source: https://docs.docker.com/engine/release-notes/23.0/#new
         """

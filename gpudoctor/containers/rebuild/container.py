@@ -31,7 +31,7 @@ _BY_PODMAN = ("container=podman", "TERM=xterm")  # variables that it shows as if
 
 
 class NotStarted(Exception):
-    """The new container does not run. lines: the last ones that it wrote."""
+    """The new container does not run. lines: its last lines of output."""
 
     def __init__(self, message: str, lines: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ def recreate(api: APIClient, name: str, image: str, journal: Journal) -> None:
 
 
 def check_can_be_kept(about: Mapping[str, Any]) -> None:
-    """Refuse a container that would be gone as soon as it stops. Raises UsageError: it is one."""
+    """Raise UsageError if the container is removed as soon as it stops."""
     if about["HostConfig"].get("AutoRemove"):
         name = str(about["Name"]).lstrip("/")
         raise UsageError(f"--recreate: {name} was started with --rm: stop it, rebuild, start it again")
@@ -169,7 +169,7 @@ def _start(api: APIClient, container: str) -> None:
 
 
 def await_started(api: APIClient, container: str) -> None:
-    """Return when the container has run for START_SECONDS, or ended well.
+    """Wait until the container has run for START_SECONDS, or ended without an error.
 
     Raises:
         NotStarted: it ended with an error, or is started again and again.
@@ -186,7 +186,7 @@ def await_started(api: APIClient, container: str) -> None:
 
 
 def new_tag() -> str:
-    """Return a tag that nobody has."""
+    """Return a tag that no image has."""
     return f"{REPOSITORY}:{uuid.uuid4().hex[:12]}"
 
 

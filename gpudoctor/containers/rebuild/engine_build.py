@@ -123,7 +123,7 @@ class EnginePrune:
         return '# the engine\'s API: POST /build/prune?filters={"type":["source.local"]}'
 
     def run(self, progress: Progress) -> None:
-        """Have the copies removed. Raises BuildFailed: the engine refuses."""
+        """Remove the copies. Raises BuildFailed: the engine refuses."""
         from docker.errors import DockerException
 
         try:

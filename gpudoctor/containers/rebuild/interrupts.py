@@ -16,7 +16,7 @@ class Interrupts:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take the signals in the block. One that came too late to stop anything ends it."""
+        """Handle the signals in the block. A signal that stopped nothing in it raises KeyboardInterrupt at its end."""
         is_main = threading.current_thread() is threading.main_thread()
         numbers = [n for n in _SIGNALS if is_main and signal.getsignal(n) is not signal.SIG_IGN]  # ignored by nohup
         before = {number: signal.signal(number, self._take) for number in numbers}

@@ -51,17 +51,17 @@ class Verdict:
 
     @property
     def needs_build(self) -> bool:
-        """Return whether a cause is one of the image."""
+        """Return whether a build fixes one of the causes."""
         return bool(set(self.causes) - {*OF_THE_CONTAINER, *OF_THE_MOUNTS})
 
     @property
     def needs_container(self) -> bool:
-        """Return whether a cause is one that a new container fixes."""
+        """Return whether a new container fixes one of the causes."""
         return bool(set(self.causes) & {*OF_THE_CONTAINER})
 
     @property
     def is_hidden_by_mounts(self) -> bool:
-        """Return whether a cause is one that neither a build nor a new container fixes."""
+        """Return whether neither a build nor a new container fixes one of the causes."""
         return bool(set(self.causes) & {*OF_THE_MOUNTS})
 
     @classmethod
@@ -96,14 +96,14 @@ class RebuildPlan:
 
     @property
     def name(self) -> str:
-        """Return what it is called towards the user."""
+        """Return its name for the user."""
         return self.subject.service or self.subject.container or self.subject.image or ""
 
 
 def prepare(
     api: APIClient, subject: Subject, arguments: Mapping[str, Any], judge: Judge, *, recreates: bool
 ) -> RebuildPlan:
-    """Return what is to be done about `subject`, which is `named`; nothing is changed.
+    """Return the rebuild plan for `subject`, which is `named`. Nothing is changed.
 
     Raises:
         UsageError: the Dockerfile or the request cannot be built.

@@ -23,7 +23,7 @@ _END_SECONDS = 10.0  # for a command to end in order after the signal
 
 
 class BuildFailed(Exception):
-    """A build did not succeed. lines: the last ones of its output."""
+    """A build failed. lines: the last lines of its output."""
 
     def __init__(self, message: str, lines: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class Progress:
         self._lines: deque[str] = deque(maxlen=LAST_LINES)
 
     def add(self, text: str) -> None:
-        """Take in text of any number of lines."""
+        """Add text of any number of lines."""
         for line in text.replace("\r", "\n").split("\n"):
             if line.strip():
                 self._lines.append(line.rstrip()[:_LONGEST_LINE])
@@ -69,10 +69,10 @@ class Progress:
 
 
 class Step(Protocol):
-    """One step. Its text is a line that a user could type."""
+    """One step. Its text is a command line for the user."""
 
     def run(self, progress: Progress) -> None:
-        """Carry it out. Raises BuildFailed: it did not succeed, or not in time."""
+        """Run the step. Raises BuildFailed: it failed, or took too long."""
 
 
 @record
