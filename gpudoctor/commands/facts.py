@@ -42,8 +42,8 @@ def snapshot(files: tuple[str, ...], output: str | None, fast: bool, interpreter
 
 
 @click.command(cls=ManualCommand, short_help="Compare two snapshots, pasted reports, or runs.")
-@click.argument("before", metavar="A", type=click.Path())
-@click.argument("after", metavar="B", type=click.Path())
+@click.argument("before", metavar="BEFORE", type=click.Path())
+@click.argument("after", metavar="AFTER", type=click.Path())
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the comparison to this file.")
 def diff(before: str, after: str, format_name: str, output: str | None) -> NoReturn:

@@ -43,7 +43,7 @@ def init(folder: str) -> None:
 
 
 @click.command(cls=ManualCommand, short_help="Print or install shell completion.")
-@click.argument("shell", type=click.Choice(_SHELLS), required=False)
+@click.argument("shell", metavar="[SHELL]", type=click.Choice(_SHELLS), required=False)
 @click.option("--install", is_flag=True, help="Install it for this user, instead of printing it.")
 def completion(shell: str | None, install: bool) -> None:
     """Print the completion script for bash, zsh or fish, or install it. Without a name, it is for the shell in use."""

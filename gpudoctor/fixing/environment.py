@@ -108,8 +108,7 @@ def broken_requirements(inventory: Inventory, changed: Mapping[str, str | None])
     """Return one sentence for each requirement that would be broken after these changes.
 
     changed: name → new version; None if it is removed.
-
-    Only those that name a changed distribution are looked at. What a new distribution needs is for the installer.
+    Only requirements on a changed distribution are checked. The installer checks what a new distribution needs.
     """
     return set(_broken(inventory, changed))
 

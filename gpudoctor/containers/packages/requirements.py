@@ -181,7 +181,7 @@ class _Commands:
 
     @property
     def install_files(self) -> bool:
-        """Return whether one of them installs from a requirements file; if not, the packages are from the base image."""
+        """Return whether one of them installs from a file. If none does, the packages are from the base image."""
         with_dependencies = [text for text in self._texts if "--no-deps" not in text]
         return any(_INSTALLS_FILES.search(text) for text in with_dependencies)
 
