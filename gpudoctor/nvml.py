@@ -32,7 +32,7 @@ EVENT_REASONS = {1 << bit: name for bit, name in enumerate(_EVENT_REASONS)}
 
 
 def open_nvml(module_path: str | None = None) -> tuple[Gate | None, str]:
-    """Return the way to NVML, which is initialised; None and the reason, in one line, if there is none.
+    """Return the initialised NVML gate; None and the reason, in one line, if NVML cannot be used.
 
     module_path: the file of pynvml, for an environment that has none of its own.
     """
@@ -71,14 +71,14 @@ def _load_module(path: str | None) -> Any:
 
 
 class Gate:
-    """The one way to NVML: an answer or the code of its error, whatever the module raises."""
+    """Access to NVML: each call gives an answer or an error code, whatever the module raises."""
 
     def __init__(self, module: Any, library: Any) -> None:
         self.module = module
         self.library = library
 
     def ask(self, functions: str, *arguments: Any) -> Answer:
-        """Return the answer of the first of `functions` that module and library have."""
+        """Return the answer of the first of `functions` that exists in both module and library."""
         value, failure = self.call(functions, *arguments)
         return failure or {"value": _plain(value)}
 
@@ -112,7 +112,7 @@ class Gate:
         return None, failure
 
     def failure(self, error: Exception) -> Answer:
-        """Return the error's code and the text that NVML has for it, which is the one that nvidia-smi prints."""
+        """Return the error code and NVML's text for it, which nvidia-smi prints too."""
         if isinstance(error, AttributeError) or type(error).__name__ == "NVMLLibraryMismatchError":
             return _failed(FUNCTION_NOT_FOUND, "Function Not Found")
         if not isinstance(error, self.module.NVMLError):

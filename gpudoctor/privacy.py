@@ -78,7 +78,7 @@ def _table() -> dict[str, Any]:
 
 
 class Owner(Protocol):
-    """Whose machine it is: what names a person or a host there."""
+    """The names of persons and hosts on a machine."""
 
     @property
     def home(self) -> str: ...

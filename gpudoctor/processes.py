@@ -119,7 +119,7 @@ class Worker:
             self._process.stdin.flush()
 
     def receive(self, timeout_seconds: float) -> dict[str, Any]:
-        """Return the next answer; one that has come already counts, however late it is asked for.
+        """Return the next answer. An answer that already arrived counts, even after the time limit.
 
         Raises:
             WorkerEnded: the process ended first.
@@ -156,7 +156,7 @@ class Worker:
         self._killed = min(self._killed, time.monotonic())
 
     def end(self) -> bool:
-        """Kill the process and wait for it. Return False if it ignores that; it is then left behind."""
+        """Kill the process and wait for it. Return False if it does not end; it is then left behind."""
         self.kill()
         for reader in self._readers:  # they end when it does: to poll for its end takes a few milliseconds more
             reader.join(POLL_SECONDS)

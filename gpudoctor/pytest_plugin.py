@@ -63,7 +63,7 @@ def _stop(config: pytest.Config, reason: str, status: int) -> NoReturn:
 
 
 def reason_of(report: Report) -> str:
-    """Return what prevents the run, in a few lines: the root cause and the commands that fix it."""
+    """Return why the run cannot start, in a few lines: the root cause and the commands that fix it."""
     from gpudoctor.model import Severity
     from gpudoctor.untrusted import clean
 

@@ -16,7 +16,7 @@ def required(pattern: str, text: str, what: str, flags: int = 0) -> re.Match[str
 
 
 def attempt(parse: Callable[[str], T], text: str | None) -> T | None:
-    """Return what `parse` makes of the text; None for no text and for one that it cannot read."""
+    """Return the result of `parse`; None without a text, or if it cannot be parsed."""
     try:
         return None if text is None else parse(text)
     except ValueError:

@@ -23,7 +23,7 @@ class CondaRecord(NamedTuple):
 
 
 def parse_conda_record(text: str) -> CondaRecord | None:
-    """Return the record in "pytorch-2.5.1-cuda126_py312h_0", None if the text is none.
+    """Return the record in "pytorch-2.5.1-cuda126_py312h_0"; None if the text is not a record.
 
     Source: conda's distribution strings; neither version nor build may hold a hyphen.
     """
@@ -32,7 +32,7 @@ def parse_conda_record(text: str) -> CondaRecord | None:
 
 
 def torch_record(records: Iterable[CondaRecord]) -> CondaRecord | None:
-    """Return conda's package of PyTorch itself, None if it has none."""
+    """Return conda's PyTorch package; None if it is not installed."""
     return next((record for record in records if record.name == "pytorch"), None)
 
 
@@ -50,7 +50,7 @@ def is_cpu_only(records: Iterable[CondaRecord]) -> bool:
 
 
 def cuda_major(records: Iterable[CondaRecord]) -> int | None:
-    """Return the CUDA major version that conda's packages are for, None if no package says."""
+    """Return the CUDA major version of conda's packages; None if no package shows it."""
     versions = {record.name: record.version for record in records}
     text = versions.get("cuda-version") or versions.get("cudatoolkit") or ""
     match = re.match(r"(\d{1,2})(?:\.|$)", text)

@@ -133,7 +133,7 @@ def parse_container(about: Mapping[str, Any], image: Mapping[str, Any] | None, e
 
 
 def parse_image(name: str, about: Mapping[str, Any]) -> ContainerSetup:
-    """Return an image, of which no container is looked at."""
+    """Return the setup of an image without a container."""
     variables = variables_of((about.get("Config") or {}).get("Env"))
     return ContainerSetup(name=name, kind="image", image=name, environment=variables, image_environment=variables)
 

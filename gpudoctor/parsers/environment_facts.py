@@ -92,7 +92,7 @@ class EnvironmentFacts:
 
 
 def parse_environment_facts(facts: Mapping[str, Any]) -> EnvironmentFacts:
-    """Return the typed facts, without the distributions whose name or version is none.
+    """Return the typed facts, without distributions that have no name or version.
 
     Raises:
         ValueError: they are not the worker's; the message names the place.
@@ -103,7 +103,7 @@ def parse_environment_facts(facts: Mapping[str, Any]) -> EnvironmentFacts:
 
 
 def package_of(distribution: DistributionFacts) -> Package:
-    """Return the model's value for an installed distribution."""
+    """Return the record of an installed distribution."""
     return Package(
         name=distribution.name,
         version=PackageVersion(distribution.version),

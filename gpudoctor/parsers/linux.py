@@ -105,7 +105,7 @@ _PRIVATE = r"(?i)serial number"
 
 
 def parse_xids(lines: Iterable[str]) -> tuple[Xid, ...]:
-    """Return the Xid errors that the lines report, in their order."""
+    """Return the Xid errors in the lines, in order."""
     matches = (re.search(_XID, line) for line in lines)
     return tuple(
         Xid(number=int(match[2]), pci_address=_address(match[1]), text=match[3].strip()) for match in matches if match
@@ -113,7 +113,7 @@ def parse_xids(lines: Iterable[str]) -> tuple[Xid, ...]:
 
 
 def driver_messages(lines: Iterable[str], limit: int) -> tuple[str, ...]:
-    """Return the last messages of the driver, without the time; a message that repeats at once is given once."""
+    """Return the last driver messages, without times and without repetitions in a row."""
     messages: list[str] = []
     for line in lines:
         if re.search(_MESSAGE, line, re.IGNORECASE) is None or re.search(_PRIVATE, line):

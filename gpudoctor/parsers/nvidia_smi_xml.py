@@ -40,7 +40,7 @@ class SmiReport:
 
 
 def parse_nvidia_smi_xml(text: str, *, cut: bool = False) -> SmiReport:
-    """Return what the XML says. "N/A", "Not Supported" and the like are unknown.
+    """Return the report in the XML. "N/A", "Not Supported" and similar values are unknown.
 
     cut: the end may be missing, as in pasted text; the part before it counts.
 
@@ -75,7 +75,7 @@ def _beginning(text: str) -> Element:
 
 
 def read_log(root: Element) -> SmiReport:
-    """Return what the tree of a log says, under the names that the XML has."""
+    """Return the report in a log's tree, which uses the names of the XML."""
     return SmiReport(
         driver_version=_value(root, DriverVersion.parse, "driver_version", "kmd_version"),  # from R595 on: kmd
         cuda_version=_value(root, CudaVersion.parse, "cuda_version", "cuda_umd_version"),
@@ -84,7 +84,7 @@ def read_log(root: Element) -> SmiReport:
 
 
 def pci_address(text: str) -> str:
-    """Return the address as sysfs has it: "0000:01:00.0" of "00000000:01:00.0".
+    """Return the address in the form of sysfs: "0000:01:00.0" for "00000000:01:00.0".
 
     Raises:
         ValueError: it is not such an address.

@@ -22,12 +22,12 @@ _LARGEST = 10**12  # a larger number is not a batch size, and a number of any le
 
 
 def allowed(text: str) -> str:
-    """Return `text` with "_" for each character that a value cannot hold: "NVIDIA_H200"."""
+    """Return `text` with "_" for each character that a value must not contain: "NVIDIA_H200"."""
     return re.sub(_NOT_ALLOWED, "_", text)
 
 
 def is_allowed(text: str) -> bool:
-    """Return whether a value can hold `text` as it is."""
+    """Return whether `text` is a valid value."""
     return re.search(_NOT_ALLOWED, text) is None
 
 
@@ -104,7 +104,7 @@ def field_text(profile: Profile, field: str) -> str:
 
 
 def gpudoctor_variables(profile: Profile) -> dict[str, str]:
-    """Return gpudoctor's own variables: those required, and of the others what is known."""
+    """Return gpudoctor's own variables: all required ones, and the others if they are known."""
     variables = {SCHEMA_VARIABLE: SCHEMA}
     for name in FIELDS:
         if name in _REQUIRED or getattr(profile, name) not in (None, ""):

@@ -66,7 +66,7 @@ def _parse_whole(line: str, source: str, platform: Mapping[str, str]) -> Require
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines with the number of their first one, without comments, continued lines joined."""
+    """Yield logical lines (continued lines joined, no comments), each with the number of its first line."""
     start, pending = 0, ""
     for number, line in enumerate(text.lstrip("\ufeff").splitlines(), 1):
         if not pending:

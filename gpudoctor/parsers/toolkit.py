@@ -50,7 +50,7 @@ class Compiler:
 
 
 def parse_compiler_version(text: str) -> Compiler:
-    """Return the compiler of which `text` is the output of --version, or the banner of cl."""
+    """Return the compiler in the output of --version or in the banner of cl."""
     line = text.strip().partition("\n")[0]
     if "Microsoft (R)" in line:
         kind, pattern = "cl", rf"Version {_NUMBERS}"

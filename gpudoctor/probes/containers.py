@@ -18,7 +18,7 @@ WHY_ABSENT = "no compose file or Dockerfile in the working directory, and no --i
 
 
 def request(setting: ProbeContext) -> Mapping[str, Any] | None:
-    """Return what the engine is asked about, for both sections; None if there is nothing to look at."""
+    """Return the request to the engine, for both sections; None if there is nothing to examine."""
     asked = {item.name: getattr(setting.images, item.name) for item in fields(ImageRequest)}
     directory = os.fspath(setting.directory)
     if not any(asked.values()) and not any(os.path.exists(os.path.join(directory, name)) for name in FILES):
@@ -27,14 +27,14 @@ def request(setting: ProbeContext) -> Mapping[str, Any] | None:
 
 
 def parse_images(facts: Facts) -> tuple[ProjectImage, ...] | None:
-    """Return the section; None if there is nothing to look at, or the engine cannot be asked."""
+    """Return the section; None if there is nothing to examine, or the engine cannot be reached."""
     from gpudoctor.model.codec import from_json
 
     return from_json(tuple[ProjectImage, ...], facts["images"], "images") if "images" in facts else None
 
 
 def parse_containers(facts: Facts) -> Containers | None:
-    """Return the section; None if there is nothing to look at, or it cannot be looked at.
+    """Return the section; None if there is nothing to examine, or it cannot be examined.
 
     Raises:
         ValueError: the facts are not the worker's.

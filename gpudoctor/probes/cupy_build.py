@@ -111,5 +111,5 @@ def _nvrtc_files(read: EnvironmentFacts) -> tuple[str, ...]:
 
 
 def parse_cupy_runtime(facts: Mapping[str, Any]) -> CupyRuntime:
-    """Return what its import answered; ValueError names a fact with a wrong value."""
+    """Return the answers after the import. Raises ValueError: a fact has a wrong value; the message names it."""
     return from_json(CupyRuntime, cleaned(dict(facts)), "cupy_runtime")

@@ -65,7 +65,7 @@ def parse_kernel_log(facts: Facts) -> Driver:
 
 
 def first_known(*parts: T) -> T:
-    """Return the section whose facts are those of the first part that knows them; a single part as it is."""
+    """Return a section with each fact from the first part that knows it."""
     if len(parts) == 1:
         return parts[0]
     section: Any = parts[0]
@@ -76,7 +76,7 @@ def first_known(*parts: T) -> T:
 
 
 def merge_driver(*parts: Driver) -> Driver:
-    """Return the driver whose facts are those of the first part that knows them.
+    """Return the driver with each fact from the first part that knows it.
 
     Its version is NVML's, else that of the loaded kernel module. It is installed if any part proves it.
     """

@@ -13,7 +13,7 @@ from gpudoctor.model.record import record
 
 @record
 class ImageRequest:
-    """What the container checks look at. Everything left out is found in the working directory.
+    """What the container checks examine. By default it is found in the working directory.
 
     build_arguments: "NAME=VALUE" each.
     """
@@ -30,7 +30,7 @@ class ImageRequest:
 
 @record
 class ProbeContext:
-    """What the questions of a run depend on.
+    """The context of a run's questions.
 
     environ: the environment variables under which programs run on the machine.
     home: home directory of the user, replaced by "~" in the snapshot.
@@ -79,7 +79,7 @@ class Question:
 
 @record
 class Answer:
-    """What came back. `state` is "ok", "failed" or "timed-out"; `facts` are {} without an answer."""
+    """The result of a question. `state` is "ok", "failed" or "timed-out"; `facts` are {} without an answer."""
 
     state: str
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Host(Protocol):
 
 
 def setting(interpreter: str | None, timeout: float, *, fast: bool, images: ImageRequest | None = None) -> ProbeContext:
-    """Return what the questions to this machine depend on.
+    """Return the context of the questions to this machine.
 
     Raises:
         UsageError: the working directory is gone, or the interpreter is not a program.
@@ -126,7 +126,7 @@ def setting(interpreter: str | None, timeout: float, *, fast: bool, images: Imag
 
 
 def interpreter_meant(environ: Mapping[str, str], prefix: str = sys.prefix) -> str | None:
-    """Return the interpreter that is meant if the user names none; None for the one that runs gpudoctor.
+    """Return the default interpreter; None for the one that runs gpudoctor.
 
     In an environment of its own, the activated environment is meant.
     """
@@ -149,7 +149,7 @@ def active_environment(environ: Mapping[str, str]) -> str:
 
 
 def interpreter_of(folder: str) -> str | None:
-    """Return the interpreter of an environment; None if it has none."""
+    """Return the interpreter of an environment; None if it does not exist."""
     places = ("Scripts/python.exe", "python.exe") if sys.platform == "win32" else ("bin/python",)
     paths = (os.path.join(folder, *place.split("/")) for place in places if folder)
     return next((path for path in paths if os.access(path, os.X_OK)), None)

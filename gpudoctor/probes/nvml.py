@@ -137,11 +137,11 @@ class _Answers:
             return None
 
     def failure(self, name: str) -> str:
-        """Return the text of the error that came instead; empty for none."""
+        """Return the error text of a failed answer; empty without an error."""
         return str(cleaned(str(self._answers.get(name, {}).get("text", ""))))
 
     def error(self, name: str) -> int | None:
-        """Return the code of the error that came instead."""
+        """Return the error code of a failed answer."""
         return self._answers.get(name, {}).get("error")
 
     def lost(self) -> str:
@@ -154,7 +154,7 @@ class _Answers:
         return whole(self.value(name, part), least, most)
 
     def flag(self, name: str, part: str | int | None = None) -> bool | None:
-        """Return a 1 or 0 as a truth value."""
+        """Return 1 or 0 as a bool."""
         value = self.whole(name, 0, 1, part)
         return None if value is None else bool(value)
 

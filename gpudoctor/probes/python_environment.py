@@ -21,7 +21,7 @@ def arguments(setting: ProbeContext) -> Mapping[str, str]:
 
 
 def parse_python(facts: Mapping[str, Any]) -> Python:
-    """Return the section that the worker's facts give. Raises ValueError: they are not the worker's."""
+    """Return the section from the worker's facts. Raises ValueError: they are not the worker's."""
     read = parse_environment_facts(facts)
     interpreter = read.interpreter
     return Python(

@@ -15,7 +15,7 @@ def known_paths(name: str) -> tuple[str, ...]:
 
 
 def file_text(facts: Facts, *paths: str) -> str | None:
-    """Return the text of the first of the files that could be read; None for none."""
+    """Return the text of the first readable file; None if no file can be read."""
     files = facts.get("files", {})
     return next((files[path]["text"] for path in paths if "text" in files.get(path, {})), None)
 
@@ -27,7 +27,7 @@ def file_texts(facts: Facts, pattern: str) -> dict[str, str]:
 
 
 def unreadable(facts: Facts, pattern: str) -> bool:
-    """Return whether a file is there, or may be, that could not be read."""
+    """Return whether a file exists, or may exist, that could not be read."""
     files = facts.get("files", {})
     errors = (entry["error"] for path, entry in files.items() if "error" in entry and fnmatchcase(path, pattern))
     return any(not error.startswith(("ENOENT", "ENOTDIR")) for error in errors)

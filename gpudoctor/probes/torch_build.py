@@ -79,5 +79,5 @@ def _missing_libraries(
 
 
 def parse_torch_runtime(facts: Mapping[str, Any]) -> TorchRuntime:
-    """Return what its import answered; ValueError names a fact with a wrong value."""
+    """Return the answers after the import. Raises ValueError: a fact has a wrong value; the message names it."""
     return from_json(TorchRuntime, cleaned(dict(facts)), "torch_runtime")

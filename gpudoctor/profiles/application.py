@@ -61,7 +61,7 @@ class LoadedProfile:
         self._switches.backward(loss, optimizer)
 
     def apply(self) -> "LoadedProfile":
-        """Set PyTorch's switches to what was measured; return the profile.
+        """Set PyTorch's switches as measured, and return the profile.
 
         Sets TF32 (on for tf32, else off), torch.backends.cudnn.benchmark, the number of threads and the allocator.
         What belongs to the program is left to it: compile, channels_last, the DataLoader's workers. For a profile of

@@ -72,7 +72,7 @@ def _recommended(tuning: Tuning, advice: Recommendation, created_at: str | None)
 
 
 def fingerprint_of(device: TunedDevice) -> str:
-    """Return what a profile was found on, the device with its versions, in one readable value.
+    """Return the device and versions that a profile was measured with, as one readable value.
 
         device:NVIDIA_H200,memory:140.4GiB,driver:550.54.15,torch:2.13.0+cu130,cupy:13.6.0
 

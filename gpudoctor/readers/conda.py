@@ -114,7 +114,7 @@ def _facts(records: Sequence[CondaRecord]) -> Facts:
 
 
 def torch_of(records: Mapping[str, CondaRecord]) -> Torch | None:
-    """Return the PyTorch section by the names of conda's packages; None if none of them is PyTorch."""
+    """Return the PyTorch section from the names of conda's packages; None without PyTorch."""
     torch, cpu_only = torch_record(records.values()), is_cpu_only(records.values())
     if torch is None:
         return Torch(conda_cpuonly=True, build="cpu" if "_pytorch_select" in records else None) if cpu_only else None

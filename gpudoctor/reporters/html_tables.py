@@ -46,7 +46,7 @@ def _line(columns: Sequence[Column], row: Sequence[str | Element]) -> Element:
 
 
 def precision_table(tuning: Tuning) -> Element | None:
-    """Return what each precision reached at its best batch size."""
+    """Return a table of each precision at its best batch size."""
     reached = numbers("batch size", "step, ms", name(tuning.workload.unit), "peak memory, GiB", "TFLOP/s")
     shares = numbers("% of ceiling", "% of datasheet", "error")
     caption = (
@@ -71,7 +71,7 @@ def _precision_rows(tuning: Tuning) -> Iterator[Sequence[str | Element]]:
 
 
 def runner_up_table(tuning: Tuning) -> Element | None:
-    """Return what lost against the recommendation, and why."""
+    """Return a table of the runners-up, with the reasons."""
     advice = tuning.recommendation
     if advice is None:
         return None
@@ -83,7 +83,7 @@ def runner_up_table(tuning: Tuning) -> Element | None:
 
 
 def switch_table(tuning: Tuning) -> Element | None:
-    """Return the settings that were tried at the chosen point."""
+    """Return a table of the settings tried at the chosen point."""
     columns = (("switch", ""), *numbers("step, ms", "gain, %"), ("verdict", ""), ("why", "wide"))
     rows = (
         (
@@ -99,7 +99,7 @@ def switch_table(tuning: Tuning) -> Element | None:
 
 
 def numerics_table(tuning: Tuning) -> Element | None:
-    """Return how far each precision is from its reference."""
+    """Return a table of the numerical errors of each precision."""
     errors = numbers("outputs", "gradients", "loss", "steps compared", "matrix product")
     columns = (("precision", ""), ("reference", ""), *errors, ("verdict", "wide"))
     rows = (
@@ -140,7 +140,7 @@ def transfer_tables(tuning: Tuning) -> Iterator[Element]:
 
 
 def measurement_table(tuning: Tuning) -> Element | None:
-    """Return every measurement, in the order in which it was made."""
+    """Return a table of all measurements, in order."""
     timed = numbers("batch size", "step, ms", "steps timed", "per second")
     used = numbers("peak memory, GiB", "predicted, GiB", "clock, MHz")
     columns = (("precision", ""), *timed, *used, ("remarks", "wide"))

@@ -13,7 +13,7 @@ _COLORS = {FITS: "healthy", STALE: "error"}
 
 
 def render(profile: Profile) -> str:
-    """Return what the profile says: what to run with, on what it was found, and its variables for others."""
+    """Return the profile as text: settings, the machine it was measured on, and the variables for other tools."""
     blocks = [
         _aligned(_recommended(profile)),
         ["tuned on", *_indented(parts_of(profile.fingerprint))],
@@ -51,7 +51,7 @@ def _indented(rows: Mapping[str, str]) -> list[str]:
 
 
 def render_fit(parts: Sequence[FingerprintPart], *, color: bool) -> str:
-    """Return each part of the fingerprint with what it was and is, and the answer before them."""
+    """Return the answer, and each part of the fingerprint with its old and new value."""
     answer = fit(parts)
     lines = [paint(answer, _COLORS.get(answer, "warning"), color=color)]
     lines += _indented({part.name: _change(part) for part in parts})

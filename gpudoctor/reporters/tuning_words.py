@@ -116,7 +116,7 @@ def step_latency(tuning: Tuning) -> str:
 
 
 def convergence(tuning: Tuning) -> str:
-    """Return what throughput does not say: how a batch size changes training. Empty for inference."""
+    """Return how the batch size changes training, apart from throughput. Empty for inference."""
     advice = tuning.recommendation
     if (
         advice is None
@@ -143,7 +143,7 @@ def settings(given: Settings) -> list[str]:
 
 
 def precision_verdict(tuning: Tuning, precision: str) -> tuple[str, str]:
-    """Return one word or two on a precision, and the reason if it failed."""
+    """Return one or two words about a precision, and the reason if it failed."""
     numerics, best = figures.numerics_of(tuning, precision), figures.best(tuning, precision)
     if numerics is not None and not numerics.passed:
         return "unsafe", clean(numerics.reason) or "its error against the reference is too large"
@@ -161,7 +161,7 @@ def precision_verdict(tuning: Tuning, precision: str) -> tuple[str, str]:
 
 @record
 class PrecisionRow:
-    """What is said of one precision, as the model names it. `best`: its best measurement; `error`: of the reference."""
+    """The row of one precision, as the model names it. `best`: its best measurement; `error`: of the reference."""
 
     precision: str
     verdict: str
@@ -184,7 +184,7 @@ class PrecisionRow:
 
 
 def precision_rows(tuning: Tuning) -> Iterator[PrecisionRow]:
-    """Yield what to say of each precision."""
+    """Yield the row of each precision."""
     for precision in figures.precisions(tuning):
         verdict, reason = precision_verdict(tuning, precision)
         numerics, best = figures.numerics_of(tuning, precision), figures.best(tuning, precision)
@@ -220,7 +220,7 @@ def transfer_name(transfer: Transfer) -> str:
 
 
 def transfers(tuning: Tuning) -> list[str]:
-    """Return how to bring data to the device: whether all of it fits there, how to copy, the workers."""
+    """Return how to move data to the device: whether all of it fits, how to copy it, and the workers."""
     loading = _loading(figures.recommended_loading(tuning))
     sentences = [_dataset(tuning), _transfer(tuning), loading, _bandwidth(tuning.bandwidth)]
     return [sentence for sentence in sentences if sentence]
@@ -276,7 +276,7 @@ def _relative(path: str) -> str:
 
 
 def device(tuning: Tuning) -> list[str]:
-    """Return what was tuned and where, in a few words each."""
+    """Return the workload and the device, in a few words each."""
     tuned = tuning.device
     index = f":{tuned.index}" if tuned.kind == "cuda" else ""
     versions = {
@@ -295,7 +295,7 @@ def device(tuning: Tuning) -> list[str]:
 
 
 def warnings(tuning: Tuning) -> list[str]:
-    """Return what to know before one believes the result, each thing once."""
+    """Return the warnings about the result, without duplicates."""
     advice = () if tuning.recommendation is None else tuning.recommendation.warnings
     early = ("the run was interrupted: only what was measured is ranked",) * (tuning.interrupted == SIGNAL)
     return list(dict.fromkeys(clean(text) for text in (*early, *tuning.warnings, *advice)))

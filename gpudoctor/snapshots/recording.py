@@ -29,7 +29,7 @@ _SERIAL = re.compile(r"(?i)(serial[^\n:=]{0,20}[:=>]\s*)\w{6,}")
 
 
 def record(host: Host, folder: Path) -> None:
-    """Ask `host` everything and write the masked answers below `folder`, which must be empty or new.
+    """Ask `host` all questions, and write the masked answers to `folder`, which must be empty or new.
 
     Raises:
         UsageError: the folder is not empty, or cannot be written.

@@ -51,13 +51,13 @@ class Executor(Protocol):
         """Return the seconds of a clock that only goes forward; a simulated device has its own."""
 
     def describe(self) -> TunedDevice:
-        """Return what the device is and which precisions it supports itself."""
+        """Return the device and the precisions that it supports natively."""
 
     def describe_workload(self, precision: str) -> TunedWorkload:
-        """Return what the workload, built in this precision, says about itself."""
+        """Return the description of the workload, built in this precision."""
 
     def measure(self, trial: Trial, effort: Effort) -> Measurement:
-        """Return how the trial went."""
+        """Return the measurement of the trial."""
 
     def compare(self, precision: str) -> Numerics | Measurement:
         """Return how far the workload in this precision is from the reference; why it does not run if it does not."""

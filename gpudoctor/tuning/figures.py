@@ -59,7 +59,7 @@ def noise(measurement: Measurement) -> float | None:
 
 
 def spoilt_by(measurement: Measurement, before: Conditions | None = None) -> tuple[str, ...]:
-    """Return what may have spoilt a measurement.
+    """Return the possible disturbances of a measurement.
 
     before: the conditions when its timed steps began; None if they are not known any longer.
     """

@@ -156,7 +156,7 @@ class LocalExecutor:
         return self._known_workload if described is None else read(TunedWorkload, described)
 
     def measure(self, trial: Trial, effort: Effort) -> Measurement:
-        """Return how the trial went. A second time if there was no memory while another worker was at hand."""
+        """Return the measurement of the trial. It is repeated if memory ran out while another worker was kept."""
         measurement = self._measure(trial, effort)
         if measurement.status == OUT_OF_MEMORY and self._pool.workers:
             self.close()

@@ -49,7 +49,7 @@ class AmdGpus:
                 )
 
     def sample(self, index: int, handle: Any, own: set[int]) -> DeviceSample:
-        """Return what a GPU does at this moment. own: process ids of the program."""
+        """Return a sample of one GPU. own: process ids of the program."""
         memory = self._number(self._ask("amdsmi_get_gpu_vram_usage", handle), "vram_used")
         used = self._processes(handle)
         return DeviceSample(

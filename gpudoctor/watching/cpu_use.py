@@ -29,7 +29,7 @@ class CpuUse:
         self._cgroup = _limited_folder(pid)
 
     def look(self) -> bool:
-        """Bring `cores` up to date; return whether the program runs, and is not stopped by Ctrl-Z."""
+        """Update `cores`. Return whether the program runs and is not stopped by Ctrl-Z."""
         processes = _processes()
         if self._pid is None or self._pid not in processes:
             self.cores = self._before = None

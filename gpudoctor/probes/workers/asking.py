@@ -15,7 +15,7 @@ TRACEBACK_CHARACTERS = 4000
 
 
 def ask(question: Callable[[], Any]) -> Any:
-    """Return the answer, None if this build has no such thing or raises."""
+    """Return the answer; None if this build lacks it or raises."""
     try:
         return question()
     except Exception:
@@ -31,14 +31,14 @@ def attempt(question: Callable[[], Any]) -> Any:
 
 
 def put_known(facts: Dict[str, Any], name: str, question: Callable[[], Any]) -> None:
-    """Put the answer into `facts`; one that is unknown stays out."""
+    """Put the answer into `facts`, unless it is unknown."""
     answer = ask(question)
     if answer is not None:
         facts[name] = answer
 
 
 def error_text(error: BaseException) -> str:
-    """Return what a traceback ends with."""
+    """Return the last lines of a traceback."""
     return "".join(traceback.format_exception_only(type(error), error)).strip()[:MAXIMUM_CHARACTERS]
 
 

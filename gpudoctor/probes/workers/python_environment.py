@@ -257,7 +257,7 @@ def _torch(folders: Sequence[str], found: Sequence[Facts], nvidia: Sequence[str]
 
 
 class Elf:
-    """What the dynamic section of a shared library says.
+    """The dynamic section of a shared library.
 
     strings: offset and size of the table of dynamic strings.
     """

@@ -31,7 +31,7 @@ def collect(arguments: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def read_kernel_log(device: str, commands: Iterable[Iterable[str]]) -> Dict[str, Any]:
-    """Return the lines from the first of the device and the commands that gives any."""
+    """Return the lines from the first source that has some: the device, then the commands."""
     try:
         lines = _read_records(device)
         if lines is not None:

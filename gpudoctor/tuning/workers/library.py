@@ -13,7 +13,7 @@ BLOCK = 2**20
 
 
 class Unsupported(Exception):
-    """This trial makes no sense here; the message says why."""
+    """This trial cannot run here; the message says why."""
 
 
 class Library:

@@ -55,7 +55,7 @@ class Bench:
         self._plain, self._own = modes(), dict[str, Any]()
 
     def measure(self, trial: Trial, effort: Effort) -> Measurement | Failure:
-        """Return how the trial went, or what failed."""
+        """Return the measurement of the trial, or its failure."""
         try:
             return self._run(trial, effort)
         except UsageError:
@@ -103,7 +103,7 @@ class Bench:
         return self._workload  # type: ignore[no-any-return]
 
     def forget(self) -> None:
-        """Let go of the workload and its memory."""
+        """Release the workload and its memory."""
         self._workload, self._built_for, self._own = None, None, {}
         set_modes(self._plain)
         with suppress(Exception):  # after an error of the device nothing is given back

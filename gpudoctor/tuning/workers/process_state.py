@@ -94,7 +94,7 @@ def modes() -> dict[str, Any]:
 
 
 def set_modes(wanted: Mapping[str, Any]) -> None:
-    """Set what differs from `wanted`, as `modes` returned it."""
+    """Restore the modes that differ from `wanted`, which `modes` returned."""
     torch: Any = sys.modules.get("torch")
     current = modes()
     for name, value in wanted.items():

@@ -101,7 +101,7 @@ class Session:
         return Bench(self._factory, self._device, self._library)
 
     def answer_workload(self, request: Mapping[str, Any]) -> TunedWorkload:
-        """Return what the workload says about itself."""
+        """Return the description of the workload."""
         workload = self._bench.build(request["precision"])
         described = catalog.describe(self._order["workload"], self._order["mode"], self._order["parameters"])
         held, size = _sample_bytes(workload) or None, dataset_size(workload)
@@ -145,7 +145,7 @@ class Session:
         return loading(workload, request["batch_size"], request["step_seconds"], request["limit_seconds"])
 
     def answer_release(self, _request: Mapping[str, Any]) -> None:
-        """Let go of the workload and of the memory."""
+        """Release the workload and the memory."""
         if "_bench" in vars(self):
             self._bench.forget()
 

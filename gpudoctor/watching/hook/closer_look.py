@@ -78,7 +78,7 @@ class CloserLook:
             os.register_at_fork(before=self.give_up)  # a worker would inherit the profiler
 
     def between_steps(self, now: int) -> None:
-        """Begin or end to look."""
+        """Start or end a closer look."""
         self._guarded(self._begin if self._running is None else self._end, now)
 
     def in_step(self, now: int) -> None:
@@ -246,14 +246,14 @@ class Kernels:
         return not compiled().get("graphs") and "cuda_graphs" not in recorder.facts
 
     def end(self) -> dict[str, Any]:
-        """Return how many it were, and for how many milliseconds they kept the GPU busy; nothing for none."""
+        """Return the number of kernels, and how many milliseconds they kept the GPU busy; nothing without kernels."""
         with silence():
             self._profile.__exit__(None, None, None)  # waits for the GPU
         return kernels_in(self._profile.kineto_results.events(), self._gpu)
 
 
 def kernels_in(events: Any, gpu: Any) -> dict[str, Any]:
-    """Return the number of kernels, and the milliseconds in which at least one ran; nothing for none."""
+    """Return the number of kernels, and the milliseconds in which at least one ran; nothing without kernels."""
     found = [
         (event.start_ns(), event.start_ns() + event.duration_ns())
         for event in events

@@ -69,7 +69,7 @@ class Patching:
         self._handles.append(register(function))
 
     def switch(self, *, on: bool) -> None:
-        """Take everything back, or do it again: for the benchmark, which compares the two."""
+        """Remove all patches, or apply them again: for the benchmark, which compares the two."""
         if on == self._is_on:
             return
         self._is_on = on
