@@ -6,12 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpudoctor.privacy import mask_secrets
+from gpudoctor.reporters.quantities import significant
 from gpudoctor.reporters.terminal import paint
 from gpudoctor.untrusted import clean
 
 _NO_BREAK = "\u00a0"
 _COMMAND = re.compile("`[^`]+`")
-_UNITS = {"_watts": "W", "_mhz": "MHz", "_percent": "%", "_celsius": "°C"}
+_UNITS = {"_watts": "W", "_mhz": "MHz", "_percent": "%", "_celsius": "°C", "_ms": "ms"}
+_SHARES = ("_share", ".throttled_periods")
+_MEASURED = "run."
+"""Facts that were measured while a program ran: three digits say enough."""
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
@@ -45,8 +49,11 @@ def _readable(fact: str, value: Any) -> str:
         return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int) and fact.endswith("_bytes"):
+    is_measured = fact.startswith(_MEASURED)
+    if (isinstance(value, int) or (isinstance(value, float) and is_measured)) and fact.endswith("_bytes"):
         return byte_size(value)
+    if isinstance(value, float) and fact.endswith(_SHARES):
+        return f"{100 * value:.0f} %"
     if fact.endswith("relative_error"):
         return f"{100 * value:.2g} %" if value >= 1e-4 else "less than 0.01 %"
     if fact.endswith("cudnn_version") and value:  # 8902 is 8.9.2, 91002 is 9.10.2
@@ -54,7 +61,8 @@ def _readable(fact: str, value: Any) -> str:
         return f"{major}.{rest // 100}.{rest % 100}"
     if isinstance(value, (int, float)):
         unit = next((unit for suffix, unit in _UNITS.items() if fact.endswith(suffix)), "")
-        return f"{value:g} {unit}".rstrip() if isinstance(value, float) else f"{value} {unit}".rstrip()
+        number = str(value) if isinstance(value, int) else significant(value) if is_measured else f"{value:g}"
+        return f"{number} {unit}".rstrip()
     if isinstance(value, list):
         return clean(", ".join(_readable(fact, item) for item in value)) or "none"
     if isinstance(value, dict):
@@ -73,7 +81,7 @@ def _words(name: str) -> str:
     return name.removesuffix("_bytes").replace("_", " ")
 
 
-def byte_size(size: int) -> str:
+def byte_size(size: float) -> str:
     """Return a size with its binary unit: "23.5 GiB"."""
     amount, unit = float(size), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
