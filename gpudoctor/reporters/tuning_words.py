@@ -56,7 +56,7 @@ def _why_none(tuning: Tuning) -> str:
     ran = any(measured.status == OK for measured in tuning.measurements)
     if tuning.interrupted:
         needed = tuning.budget_needed_seconds
-        early = f"the run ended early, {'too little was measured' if ran else 'before anything ran'}"
+        early = f"the run ended before {'enough was measured' if ran else 'anything ran'}"
         return early + (f"; it probably needs --budget {needed:.0f}" if needed else "")
     return "what ran could not be ranked" if ran else "no configuration ran"
 

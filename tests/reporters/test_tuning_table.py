@@ -99,7 +99,7 @@ def test_memory_that_is_not_measured_is_unknown_and_not_zero() -> None:
 
 def test_an_interrupted_run_says_so_and_shows_what_it_has() -> None:
     lines = table(tunings.INTERRUPTED).splitlines()
-    assert lines[-1] == "no recommendation: the run ended early, too little was measured"
+    assert lines[-1] == "no recommendation: the run ended before enough was measured"
     needs = table(replace(tunings.INTERRUPTED, budget_needed_seconds=90.0)).split()
     assert needs[-3:] == ["needs", "--budget", "90"]
     assert "warning  the run was interrupted: only what was measured is ranked" in lines
@@ -168,7 +168,7 @@ def test_nothing_was_measured() -> None:
     assert table(tunings.NOTHING) == (
         "mlp · cpu · 0 s\n\n"
         "warning  the run was interrupted: only what was measured is ranked\n\n"
-        "no recommendation: the run ended early, before anything ran\n"
+        "no recommendation: the run ended before anything ran\n"
     )
 
 
