@@ -58,7 +58,7 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
     fixes = (
         Fix("keep-data-on-gpu", size=_fits(again, run)) if _fits(again, run) else None,
         Fix("copy-in-one-piece") if steps.copies >= MANY_COPIES else None,
-        Fix("pin-and-overlap-copies") if steps.loader is not None else Fix("pin-data-and-overlap-copies"),
+        Fix("pin-data-and-overlap-copies" if _has_data_in_memory(steps) else "pin-and-overlap-copies"),
     )
     share = steps.copies_share
     details = measured(share, steps.copies_place, saved=share if is_measured else None)
@@ -68,6 +68,12 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
 def _is_wasteful(steps: Steps) -> bool:
     """Return whether copies, which take a stand-in no time, would matter on a GPU."""
     return steps.pageable_bytes >= LEAST_BYTES or (steps.pageable_bytes > 0 and steps.copies >= MANY_COPIES)
+
+
+def _has_data_in_memory(steps: Steps) -> bool:
+    """Return whether batches come, without a loader, from data that can be pinned once: they are not made each step."""
+    is_made = not steps.source_bytes and steps.prepare_share >= LEAST_SHARE
+    return steps.loader is None and not is_made
 
 
 def _copied_again(steps: Steps) -> int:

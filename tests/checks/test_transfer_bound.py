@@ -76,3 +76,18 @@ def test_a_program_without_a_loader_pins_its_data_itself() -> None:
     run = steps(copies_share=0.3, copy_bytes=2.0**20, pageable_bytes=2.0**20, loader=None)
     assert [fix.name for fix in finding(CHECK, run).fixes] == ["pin-data-and-overlap-copies"]
     assert not any("DataLoader" in command for command in finding(CHECK, run).remedies[0].commands)
+
+
+@pytest.mark.parametrize(
+    ("prepare_share", "source_bytes", "fix"),
+    [
+        pytest.param(0.1, None, "pin-and-overlap-copies", id="made each step"),
+        pytest.param(0.09, None, "pin-data-and-overlap-copies", id="picked"),
+        pytest.param(0.5, 2**30, "pin-data-and-overlap-copies", id="slices of data in memory"),
+    ],
+)
+def test_batches_that_are_made_each_step_cannot_be_pinned_before(
+    prepare_share: float, source_bytes: int | None, fix: str
+) -> None:
+    run = steps(copies_share=0.3, counted=30, loader=None, prepare_share=prepare_share, source_bytes=source_bytes)
+    assert [named.name for named in finding(CHECK, run).fixes] == [fix]
