@@ -63,8 +63,10 @@ def notes(run: WatchedRun) -> Iterator[str]:
         yield f"The steps were not watched: {clean(run.run.inside)}."
     elif run.run.steps is not None and run.run.steps.counted < FEWEST_STEPS:
         yield f"Only {_count(run.run.steps.counted, 'step')} after the first ones: too few to say what limited them."
-    if any(gpu.is_mig for gpu in run.run.gpus):
-        yield "MIG divides the GPU: its utilisation is unknown."
+    divided = [gpu for gpu in run.run.gpus if gpu.is_mig]
+    if divided:
+        is_read = all(gpu.utilization_percent is not None for gpu in divided)
+        yield f"MIG divides the GPU{'' if is_read else ': its utilisation is unknown'}."
     yield from _not_read(run.watch)
     for crash in run.crashed:
         yield f"A check failed: {clean(crash)}"

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Finding, Remedy, Run, Severity, Steps
+from gpudoctor.model import Finding, Remedy, Run, RunGpu, Severity, Steps
 from gpudoctor.reporters import run_html, run_json
 from gpudoctor.reporters.run_table import render
-from gpudoctor.reporters.run_words import verdict
+from gpudoctor.reporters.run_words import notes, verdict
 from gpudoctor.watching.samples import DeviceSample, Sample, Watch, WatchedDevice
 from gpudoctor.watching.watched import WatchedRun
 from tests.runs import STEPS
@@ -121,3 +121,12 @@ def test_without_proof_that_a_gpu_was_used_nothing_is_healthy(steps: Steps | Non
     run = replace(RUN, findings=(), run=Run(steps=steps), watch=Watch(problem="no driver"))
     assert verdict(run)[0] == kind
     assert render(run, color=False, width=120).count("no driver") == 1
+
+
+@pytest.mark.parametrize(
+    ("percent", "note"),
+    [(None, "MIG divides the GPU: its utilisation is unknown."), (95.0, "MIG divides the GPU.")],
+)
+def test_mig_hides_the_utilisation_only_if_nvml_does_not_report_it(percent: float | None, note: str) -> None:
+    divided = RunGpu(nvml_index=0, name="H100", is_used=None, samples=9, utilization_percent=percent, is_mig=True)
+    assert note in notes(replace(RUN, run=replace(RUN.run, gpus=(divided,))))
