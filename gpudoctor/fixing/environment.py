@@ -11,12 +11,14 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from gpudoctor.errors import GpudoctorError, UsageError
+from gpudoctor.fixing.programs import run_to_end
 from gpudoctor.model.record import record
 from gpudoctor.processes import Worker, WorkerEnded, WorkerSilent
 
 MODULE = "gpudoctor.probes.workers.run"
 WORKER = "environment_inventory"
 SECONDS = 60.0
+_TOO_OLD = ("2.6", "2.7", "3.3", "3.4", "3.5", "3.6")
 
 
 @record
@@ -79,6 +81,7 @@ def read_inventory(interpreter: str, environ: Mapping[str, str] | None = None) -
     try:
         answer = worker.ask({"worker": WORKER, "arguments": {}}, SECONDS)
     except WorkerEnded as error:
+        _refuse_old(interpreter)
         raise UsageError(f"{interpreter} is not a Python interpreter, or a broken one: it {error}") from None
     except WorkerSilent as error:
         raise GpudoctorError(f"{interpreter} does not say what is installed: {error}") from None
@@ -93,6 +96,14 @@ def read_inventory(interpreter: str, environ: Mapping[str, str] | None = None) -
         folders=tuple(facts["folders"]),
         distributions=tuple(_distribution(item) for item in facts["distributions"]),
     )
+
+
+def _refuse_old(interpreter: str) -> None:
+    """Refuse a Python in which gpudoctor's own programs do not start. Raises UsageError."""
+    said, _, _ = run_to_end([interpreter, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], os.environ)
+    version = said.strip()
+    if version in _TOO_OLD:
+        raise UsageError(f"{interpreter} is Python {version}: gpudoctor needs 3.7 or newer there")
 
 
 def _distribution(item: Mapping[str, Any]) -> Distribution:

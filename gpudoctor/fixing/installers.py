@@ -20,6 +20,7 @@ from gpudoctor.fixing.environment import Inventory
 from gpudoctor.fixing.programs import Failed, Refused, run, run_to_end
 from gpudoctor.fixing.record import Scope
 from gpudoctor.fixing.resolution import Change, Pin, Resolution
+from gpudoctor.fixing.settings import index_problem, refuse_pip_settings, refuse_uv_settings
 from gpudoctor.fixing.sizes import size_of_pip, sizes_of_pip, sizes_of_uv
 
 NEVER_DRAGGED = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton", "jax", "jaxlib", "numpy")
@@ -117,6 +118,7 @@ class Pip(_OfWheels):
                 f"pip {version} is too old to show a plan: update it with {self.inventory.executable} -m pip install"
                 f" 'pip>={FIRST_PIP_WITH_REPORT}'"
             )
+        refuse_pip_settings(self._pip(), self.environ)
         return super().resolve(actions)
 
     def _pip(self, *arguments: str) -> list[str]:
@@ -134,7 +136,11 @@ class Pip(_OfWheels):
             limits, report = os.path.join(folder, "constraints.txt"), os.path.join(folder, "report.json")
             Path(limits).write_text("".join(f"{line}\n" for line in constraints), encoding="utf-8")
             options = ("--dry-run", "--report", report, "--only-binary", ":all:", "--retries", "1", "--no-user")
-            said = run(self._pip("install", *options, "--constraint", limits, *action.index, *arguments), self.environ)
+            command = self._pip("install", *options, "--constraint", limits, *action.index, *arguments)
+            try:
+                said = run(command, self.environ)
+            except Failed as error:
+                raise Failed(self._index_problem(command, str(error))) from None
             try:
                 rows = json.loads(Path(report).read_text(encoding="utf-8"))["install"]
             except (OSError, ValueError, KeyError, TypeError):
@@ -143,6 +149,12 @@ class Pip(_OfWheels):
                 ) from None
         sizes = sizes_of_pip(said)
         return [_pin(row, action.index, sizes) for row in rows]
+
+    def _index_problem(self, command: Sequence[str], why: str) -> str:
+        """Return why nothing was found: pip keeps to itself that an index refused to answer."""
+        if not re.fullmatch(r"the index has no [^:]+", why):
+            return why
+        return index_problem("\n".join(map(str, run_to_end([*command, "-vv"], self.environ)))) or why
 
     def fetch(self, resolution: Resolution, folder: Path) -> None:
         for index in dict.fromkeys(pin.index for pin in resolution.pins):
@@ -172,6 +184,10 @@ class Uv(_OfWheels):
     def __init__(self, inventory: Inventory, environ: Mapping[str, str]) -> None:
         super().__init__(inventory, environ)
         self._program = shutil.which("uv", path=environ.get("PATH"))
+
+    def resolve(self, actions: Sequence[Action]) -> Resolution:
+        refuse_uv_settings(self._on("install"), self.environ)
+        return super().resolve(actions)
 
     def _uv(self, *arguments: str) -> list[str]:
         if self._program is None:

@@ -160,7 +160,11 @@ def complaint(said: str) -> str:
         return f"the index has no {missing[1].strip()} for this Python{there}"
     because = re.search(r"(?:cause:|╰─▶) +((?:Because|Cannot solve) .+(?:\n +\S.*)*)", said)
     if because:
-        return re.sub(r"\s+", " ", because[1])
+        hint = re.search(r"(?m)^hint: (An index .+)", said)  # the cause, if an index refused to answer
+        return re.sub(r"\s+", " ", f"{because[1]} {hint[1]}" if hint else because[1])
+    raised = re.findall(r"(?m)^[A-Za-z_][\w.]*(?:Error|Exception)\b.*", said) if "Traceback (most rec" in said else []
+    if raised:
+        return str(raised[-1])
     lines = [line.strip() for line in said.splitlines() if line.strip() and line.strip() != "ERROR: Exception:"]
     errors = [text for line in lines if (text := re.sub(r"(?i)^(?:(?:error|cause):|[×╰─▶]+)[\s×]*", "", line)) != line]  # noqa: RUF001 - uv, pixi
     return re.sub(r"\s+", " ", "; ".join(errors[:_SHOWN_LINES] or lines[-1:]))

@@ -53,6 +53,15 @@ error: No solution found when resolving dependencies
             "UnicodeDecodeError: 'utf-8' codec",
             id="a fault of pip itself",
         ),
+        pytest.param(
+            "Traceback (most recent call last):\nRuntimeError: boom\nsecond\n", "RuntimeError: boom", id="two lines"
+        ),
+        pytest.param(
+            f"{UV_CONFLICT}\nhint: An index (https://x) returned a 403 Forbidden error.\n",
+            "Because flash-attn<=2.8.1 depends on torch<2.13 and you require torch==2.13.0+cu130, they clash."
+            " An index (https://x) returned a 403 Forbidden error.",
+            id="an index that refuses",
+        ),
         pytest.param("something\nlast line\n", "last line", id="no error line"),
         pytest.param("", "", id="silence"),
     ],
