@@ -27,7 +27,7 @@ CLOSE, FAR_BEHIND = 0.1, 0.2
 """Shares of the best rate: what is closer than the first takes part, what is further behind than the second leaves."""
 
 MOST_SIZES = 4
-FEWEST_TURNS, MOST_TURNS = 3, 7
+FEWEST_TURNS, MOST_TURNS = 3, 15
 TURNS_WORTH_IT = 2
 """Turns for which there must be time with a worker of their own; without it they share one."""
 
@@ -84,7 +84,7 @@ def choose_size(ratios: Ratios) -> int:
     most = max(len(found) for found in ratios.values())
     medians = {size: statistics.median(found) for size, found in ratios.items() if 2 * len(found) >= most}
     best = max(medians, key=medians.__getitem__)
-    enough = medians[best] * (1 - min(max(WORTH_IT, 2 * _error(ratios[best])), MOST_TOLERANCE))
+    enough = medians[best] * (1 - min(max(WORTH_IT, _error(ratios[best])), MOST_TOLERANCE))
     fast = [size for size, median in medians.items() if median >= enough]
     return min([size for size in fast if size & (size - 1) == 0] or fast)
 
@@ -121,11 +121,18 @@ def _power(size: int) -> int:
 
 
 def _is_settled(ratios: Ratios, sizes: Sequence[int]) -> bool:
-    """Return whether those who take part have had enough turns, and the best is known well enough."""
+    """Return whether those who take part have had enough turns, and more of them would hardly choose another size."""
     if not ratios or min(len(ratios.get(size, ())) for size in sizes) < FEWEST_TURNS:
         return False
     best = max(sizes, key=lambda size: statistics.median(ratios[size]))
-    return len(ratios[best]) >= MOST_TURNS or _error(ratios[best]) <= QUIET
+    others = (size for size in sizes if size != best)
+    return len(ratios[best]) >= MOST_TURNS or not any(_is_in_question(ratios[size], ratios[best]) for size in others)
+
+
+def _is_in_question(ratios: Sequence[float], best: Sequence[float]) -> bool:
+    """Return whether noise decides if a size is as fast as the best, up to what a larger batch must gain."""
+    behind = 1 - statistics.median(ratios) / statistics.median(best)
+    return abs(behind - WORTH_IT) <= math.hypot(_error(ratios), _error(best))
 
 
 def _error(found: Sequence[float]) -> float:

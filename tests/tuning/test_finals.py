@@ -18,10 +18,15 @@ NOISY = (0.5, 1.5, 0.7, 1.3)
 
 
 class Loaded:
-    """A machine on which a step of each size takes its time, times the load of the turn; a trial takes a second."""
+    """A machine on which a step of each size takes its time, times the load of the turn; a trial takes a second.
 
-    def __init__(self, seconds: dict[int, float], loads: tuple[float, ...] = (1.0,), fails: int = 0) -> None:
-        self.seconds, self.loads, self.fails = seconds, loads, fails
+    hits: the only size that feels the load; 0 for all of them.
+    """
+
+    def __init__(
+        self, seconds: dict[int, float], loads: tuple[float, ...] = (1.0,), fails: int = 0, hits: int = 0
+    ) -> None:
+        self.seconds, self.loads, self.fails, self.hits = seconds, loads, fails, hits
         self.clock = 0.0
         self.asked: list[int] = []
 
@@ -34,7 +39,8 @@ class Loaded:
         self.asked.append(trial.batch_size)
         if trial.batch_size == self.fails:
             return Measurement(precision="fp32", batch_size=trial.batch_size, status=OUT_OF_MEMORY)
-        return measured(trial.batch_size, self.seconds[trial.batch_size] * self.loads[turn % len(self.loads)], NOISY)
+        load = self.loads[turn % len(self.loads)] if self.hits in (0, trial.batch_size) else 1.0
+        return measured(trial.batch_size, self.seconds[trial.batch_size] * load, NOISY)
 
 
 def measured(size: int, seconds: float, spread: tuple[float, ...] = STEADY) -> Measurement:
@@ -123,8 +129,17 @@ def test_the_smallest_of_the_fastest(ratios: dict[int, list[float]], size: int) 
     assert choose_size(ratios) == size
 
 
+def test_turns_go_on_until_noise_no_longer_decides() -> None:
+    seconds = {8: 0.9, 16: 1.75, 32: 3.25}
+    before = [measured(size, second, NOISY) for size, second in seconds.items()]
+    steady, restless = Loaded(seconds), Loaded(seconds, loads=(1.3, 1.0, 0.8, *(1.0,) * 12), hits=32)
+    limits = Limits(largest_batch=32, deadline=1000.0)
+    assert settled(steady, *before, limits=limits) == settled(restless, *before, limits=limits) == 32
+    assert steady.asked.count(32) == 3 < restless.asked.count(32)
+
+
 def test_no_deadline_ends_after_some_turns() -> None:
     machine = Loaded({8: 1.0, 16: 2.0, 4: 0.5, 32: 4.0}, loads=(1.0, 2.0, 1.2))
     limits = Limits(largest_batch=32, deadline=math.inf)
     assert settled(machine, measured(8, 1.0, NOISY), measured(16, 2.0, NOISY), limits=limits) == 8
-    assert len(machine.asked) <= 7 * 4
+    assert len(machine.asked) <= 15 * 4
