@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +16,7 @@ from typing import IO, Any
 from gpudoctor.errors import GpudoctorError
 from gpudoctor.files import created_without, locked, write_whole
 from gpudoctor.fixing.environment import Inventory, read_inventory
+from gpudoctor.fixing.installed_files import damaged_files, paths_of, users_files
 from gpudoctor.fixing.programs import Refused
 from gpudoctor.fixing.record import (
     FOLDER,
@@ -26,7 +27,6 @@ from gpudoctor.fixing.record import (
     restore,
     scope_in,
     scope_of,
-    unrecorded,
 )
 from gpudoctor.fixing.refusals import is_own_folder
 
@@ -112,16 +112,19 @@ class Store:
         changed = sorted(name for name, digest in _digests(scope).items() if digest != after["files"].get(name))
         expected, installed = after["packages"], _versions(inventory)
         packages = sorted(name for name in {*expected, *installed} if expected.get(name) != installed.get(name))
-        known = {
-            os.path.realpath(path)
-            for item in inventory.own({*installed})
-            for path in (item.info, *paths_of(item.folder, item.files or ()))
-        }
-        files = sorted(
-            n for n in unrecorded(scope, manifest["entries"]) if os.path.realpath(scope.prefix / n) not in known
-        )
+        files = users_files(inventory, scope, manifest["entries"])
         for name in (*changed, *packages, *files):
             raise Refused(f"{name} was changed after the fix: undo that first, or keep the fix")
+
+    def _refuse_edited(self, manifest: Mapping[str, Any], inventory: Inventory) -> None:
+        """Refuse to remove files of the changed packages that the user has edited or added since. Raises Refused."""
+        scope = scope_in(manifest, self.prefix)
+        edited = damaged_files(inventory, manifest["after"])
+        for name in (*edited, *users_files(inventory, scope, manifest["entries"])):
+            path = os.path.join(scope.prefix, name)
+            raise Refused(
+                f"{path} was changed after the fix, and the undo would remove it: move it away, or keep the fix"
+            )
 
     def _tidy(self) -> None:
         """Remove what is left of a step that was interrupted."""
@@ -149,6 +152,8 @@ class Store:
                 )
         if manifest.get("whole"):
             self._refuse_outdated_whole(manifest, inventory)
+        else:
+            self._refuse_edited(manifest, inventory)
         known = {*manifest["before"], *manifest["after"]}
         roots = {*manifest["roots"]}
         for item in inventory.distributions:
@@ -158,11 +163,6 @@ class Store:
                 raise Refused(f"{item.name} was installed after the fix, into {min(shared)}: uninstall it first")
         self.record.rename(self.pending)
         return self.settle()
-
-
-def paths_of(folder: str, files: Iterable[str]) -> Iterator[str]:
-    """Yield the paths of files in `folder`."""
-    yield from (os.path.join(folder, file) for file in files)
 
 
 def _versions(inventory: Inventory) -> dict[str, str]:

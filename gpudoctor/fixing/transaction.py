@@ -1,6 +1,5 @@
 """A fix is a transaction: recorded before it begins, verified after it, and undone whatever ends it."""
 
-import base64
 import csv
 import os
 import shutil
@@ -15,12 +14,13 @@ from packaging.utils import canonicalize_name
 
 from gpudoctor.fixing.environment import Inventory, read_inventory
 from gpudoctor.fixing.imports import TOO_SLOW, not_importable
+from gpudoctor.fixing.installed_files import damaged_files, paths_of
 from gpudoctor.fixing.installers import Installer
 from gpudoctor.fixing.programs import Failed, Refused
 from gpudoctor.fixing.record import LARGEST_COPY_BYTES, digest_of, scope_of, take
 from gpudoctor.fixing.refusals import refuse_if_full, refuse_if_used, refuse_unrecordable
 from gpudoctor.fixing.resolution import Resolution
-from gpudoctor.fixing.store import Say, Store, paths_of
+from gpudoctor.fixing.store import Say, Store
 
 
 def apply(
@@ -113,25 +113,6 @@ def _change(installer: Installer, resolution: Resolution, store: Store, is_worse
         before = "" if why == TOO_SLOW else " cannot be imported, before the change and after it"
         say(f"{name}{before}: {why}")
     return is_worse()
-
-
-def damaged_files(inventory: Inventory, names: set[str]) -> list[str]:
-    """Return the files of these distributions that are missing, or not those that the package has a hash of."""
-    return [path for item in inventory.own(names) for path in _damaged(item.folder, Path(item.info, "RECORD"))]
-
-
-def _damaged(folder: str, listing: Path) -> Iterator[str]:
-    with listing.open(encoding="utf-8", newline="") as lines:
-        for row in csv.reader(lines):
-            if len(row) < 2 or not row[1].startswith("sha256="):
-                continue
-            path = os.path.join(folder, row[0])
-            try:
-                digest = base64.urlsafe_b64encode(digest_of(Path(path)).digest()).rstrip(b"=").decode()
-            except OSError:
-                digest = ""
-            if digest != row[1].removeprefix("sha256="):
-                yield path
 
 
 def _about(inventory: Inventory, resolution: Resolution, environ: Mapping[str, str]) -> dict[str, object]:

@@ -194,6 +194,17 @@ def test_undo_is_refused_after_another_change(env: Env) -> None:
     assert env.state() == before
 
 
+@pytest.mark.parametrize("name", ["__init__.py", "my_patch.py", "../torch-2.13.0+cu130.dist-info/RECORD"])
+def test_an_undo_does_not_remove_what_was_edited_since(env: Env, name: str) -> None:
+    change(env)
+    file = env.packages / "torch" / name
+    file.unlink() if name.endswith("RECORD") else file.write_text("print('mine')\n")
+    before = env.state()
+    done = env.gpudoctor("fix", "--undo")
+    assert (done.returncode, env.state() == before) == (2, True)
+    assert f"{Path(name).name} was changed after the fix, and the undo would remove it" in done.stderr
+
+
 def test_undo_is_refused_if_another_package_shares_the_folder(env: Env) -> None:
     change(env)
     (env.packages / "torch" / "plugin.py").touch()
