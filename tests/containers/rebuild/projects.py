@@ -8,11 +8,13 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from gpudoctor.conclusions.image_verdicts import CLOCK_SECONDS
 from tests.containers.engine import docker, docker_program
 
 ROOT = Path(__file__).parents[3]
@@ -43,9 +45,10 @@ class Project:
         return self.root / "common" / "a.py"
 
     def write(self, text: str, seconds: int = SECONDS) -> None:
-        """Write the source file, with this modification time."""
+        """Write the source file, with this modification time. A cached build after it may end within milliseconds."""
         self.source.write_text(text)
         os.utime(self.source, (seconds, seconds))
+        time.sleep(5 * CLOCK_SECONDS)
 
     def build(self, builder: str, *options: str) -> str:
         """Build as a user does, and return the id of the image."""
