@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, measured
+from gpudoctor.model import Finding, Fix, Run, measured, share_text
 from gpudoctor.registry import check, counted_steps, known, skip_unless
 
 MOST_UTILIZATION = 50
@@ -33,7 +33,7 @@ def batch_could_grow(run: Run) -> Iterator[Finding]:
     batch = steps.loader.batch_size if steps.loader else None
     of = f"The batch of {batch}" if batch else "The batch"
     share = 1 - utilization / 100
-    summary = f"{of} uses {100 * peak / total:.0f} % of the GPU's memory and {utilization:.0f} % of its time"
+    summary = f"{of} uses {share_text(peak / total)} of the GPU's memory and {utilization:.0f} % of its time"
     batch_fact = "run.steps.loader.batch_size" if batch else ""
     facts = ("run.gpus[0].utilization_percent", "run.gpus[0].memory_total_bytes", batch_fact)
     place = steps.loader.made if steps.loader else ""

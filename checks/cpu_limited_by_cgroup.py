@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, measured
+from gpudoctor.model import Finding, Fix, Run, measured, share_text
 from gpudoctor.registry import check, known
 
 LEAST_SHARE = 0.1
@@ -20,6 +20,6 @@ def cpu_limited_by_cgroup(run: Run) -> Iterator[Finding]:
     share = known(run.throttled_periods, "run.throttled_periods")
     if share >= LEAST_SHARE:
         limit = f" of {run.allowed_cpus:g} CPUs" if run.allowed_cpus else ""
-        summary = f"The CPU limit{limit} stopped the program in {100 * share:.0f} % of all periods"
+        summary = f"The CPU limit{limit} stopped the program in {share_text(share)} of all periods"
         facts = ("run.throttled_periods", "run.allowed_cpus", "run.cpu_cores")
         yield Finding.warning("CPU limit", summary, facts, Fix("raise-cpu-limit"), details=measured(share))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Loader, Run, Steps, measured
+from gpudoctor.model import Finding, Fix, Loader, Run, Steps, measured, share_text
 from gpudoctor.registry import Skip, check, counted_steps, skip_unless
 
 LEAST_SHARE = 0.25
@@ -63,7 +63,7 @@ def _inside(steps: Steps, run: Run) -> Finding:
         ]
     if run.cpu_cores and run.allowed_cpus and run.cpu_cores >= NEARLY_ALL_CPUS * run.allowed_cpus:
         fixes = [Fix("load-with-less-work")]
-    summary = f"For {100 * share:.0f} % of each step of {steps.step_ms:.1f} ms, the program {what}"
+    summary = f"For {share_text(share)} of each step of {steps.step_ms:.1f} ms, the program {what}"
     workers_fact = "run.steps.loader.workers" if loader else ""
     facts = ("run.steps.loader_share", "run.steps.prepare_share", workers_fact, "run.cpu_cores")
     return Finding.warning("training steps", summary, facts, *fixes, details=measured(share, place, saved=share))
@@ -93,7 +93,7 @@ def _from_outside(run: Run) -> Iterator[Finding]:
         cause, fix = f"while it probably waits for {cores:.1f} busy CPU cores", Fix("load-with-less-work")
     if run.imports_torch is False:
         fix = Fix("prepare-input-ahead")
-    summary = f"GPU {gpu.nvml_index} was idle {100 * share:.0f} % of the time since its first use, {cause}"
+    summary = f"GPU {gpu.nvml_index} was idle {share_text(share)} of the time since its first use, {cause}"
     facts = (f"run.gpus[{run.gpus.index(gpu)}].idle_share", "run.idle_cpu_cores")
     yield Finding.warning(
         f"GPU {gpu.nvml_index}", summary, facts, fix, certain=False, details=measured(share, saved=share)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, Steps, measured
+from gpudoctor.model import Finding, Fix, Run, Steps, measured, share_text
 from gpudoctor.registry import check, counted_steps, known, skip_unless
 
 FEWEST_OPERATIONS = 150
@@ -48,7 +48,7 @@ def _of_kernels(steps: Steps) -> Finding | None:
         return None
     share = steps.forward_share + steps.backward_share + steps.optimizer_share
     each = f"{each_ms * 1000:.1f} µs"
-    summary = f"Each step launches {kernels:,} kernels of {each}, which keep the GPU busy for {100 * busy:.0f} % of it"
+    summary = f"Each step launches {kernels:,} kernels of {each}, which keep the GPU busy for {share_text(busy)} of it"
     facts = ("run.steps.kernels", "run.steps.gpu_busy_ms", "run.steps.operators")
     details = measured(share, steps.operators_place, saved=max(share - busy, 0.0))
     return Finding.warning("kernels", summary, facts, Fix("launch-fewer-kernels"), details=details)
@@ -63,7 +63,7 @@ def _of_operations(steps: Steps) -> Finding | None:
     whole = f"the whole step dispatches {steps.operators:,} operators; " if steps.operators else ""
     summary = (
         f"The loss of each step takes {operations} operations, {small} of them small; "
-        f"{whole}forward and backward pass take {100 * share:.0f} % of its time"
+        f"{whole}forward and backward pass take {share_text(share)} of its time"
     )
     passes = ("run.steps.forward_share", "run.steps.backward_share")
     facts = ("run.steps.operations", "run.steps.small_operations", "run.steps.operators", *passes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, measured, size_text
+from gpudoctor.model import Finding, Fix, Run, measured, share_text, size_text
 from gpudoctor.registry import check, known
 
 LEAST_SHARE = 0.3
@@ -29,6 +29,6 @@ def memory_fragmented(run: Run) -> Iterator[Finding]:
     sizes = f"{size_text(split)} of the {size_text(reserved)} that PyTorch reserved"
     retries = f"; it emptied its cache {memory.retries} times" if memory.retries else ""
     failed = f"; {memory.out_of_memory} allocations failed" if memory.out_of_memory else ""
-    summary = f"Gaps take {100 * share:.0f} % of PyTorch's memory, {sizes}{retries}{failed}"
+    summary = f"Gaps take {share_text(share)} of PyTorch's memory, {sizes}{retries}{failed}"
     facts = ("run.memory.split_bytes", "run.memory.reserved_bytes", "run.memory.retries", "run.memory.out_of_memory")
     yield Finding.warning("GPU memory", summary, facts, Fix("grow-segments"), details=measured(share))

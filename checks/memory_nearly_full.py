@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, measured, size_text
+from gpudoctor.model import Finding, Fix, Run, measured, share_text, size_text
 from gpudoctor.registry import check, known, skip_unless
 
 LEAST_SHARE = 0.8
@@ -34,6 +34,6 @@ def memory_nearly_full(run: Run) -> Iterator[Finding]:
     share = used / total
     if share > LEAST_SHARE:
         summary = (
-            f"{whose} took up to {size_text(used)} of {size_text(total)} ({100 * share:.0f} %) of the GPU's memory"
+            f"{whose} took up to {size_text(used)} of {size_text(total)} ({share_text(share)}) of the GPU's memory"
         )
         yield Finding.warning("GPU memory", summary, facts, Fix("leave-memory-free"), details=measured(share))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, Severity, Steps, measured
+from gpudoctor.model import Finding, Fix, Run, Severity, Steps, measured, share_text
 from gpudoctor.registry import check, counted_steps
 
 LEAST_CALLS = 0.9
@@ -70,7 +70,7 @@ def synchronises_each_step(run: Run) -> Iterator[Finding]:
     place = f" at {steps.synchronising_place}" if steps.synchronising_place else ""
     place += f", in {package}" if package else ""
     number = f"{steps.synchronisations:.0f} times " if steps.synchronisations >= 1.5 else ""
-    time = f": {100 * share:.0f} % of its time" if share >= SHOWN_FROM else ""
+    time = f": {share_text(share)} of its time" if share >= SHOWN_FROM else ""
     summary = f"Each step waits {number}for the GPU with {call}{place}{time}"
     facts = ("run.steps.synchronisations", "run.steps.synchronising_share", "run.steps.synchronising_place")
     severity = Severity.WARNING if share >= LEAST_SHARE or steps.is_stand_in else Severity.INFO

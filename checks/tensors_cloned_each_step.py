@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, measured, size_text
+from gpudoctor.model import Finding, Fix, Run, measured, share_text, size_text
 from gpudoctor.registry import check, counted_steps
 
 LEAST_CLONES = 0.9
@@ -30,7 +30,7 @@ def tensors_cloned_each_step(run: Run) -> Iterator[Finding]:
     share, place = steps.cloning_share, steps.cloning_place
     size = size_text(steps.clone_bytes)
     cloned = f"{steps.clones:.0f} tensors, {size}{f' at {place}' if place else ''}"
-    summary = f"Each step clones {cloned}: {100 * share:.0f} % of its time"
+    summary = f"Each step clones {cloned}: {share_text(share)} of its time"
     facts = ("run.steps.clones", "run.steps.clone_bytes", "run.steps.cloning_share", "run.steps.parameter_bytes")
     details = measured(share, place, saved=share)
     yield Finding.warning("clones", summary, facts, Fix("clone-only-to-keep"), details=details)

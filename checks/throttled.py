@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, measured
+from gpudoctor.model import Finding, Fix, Run, measured, share_text
 from gpudoctor.registry import check, skip_unless
 
 LEAST_SHARE = 0.1
@@ -31,7 +31,7 @@ def throttled(run: Run) -> Iterator[Finding]:
                 clocks = f": SM clock {gpu.clock_mhz:,.0f} of {gpu.clock_max_mhz:,} MHz"
                 saved = gpu.throttled_share * max(1 - gpu.clock_mhz / gpu.clock_max_mhz, 0.0)
             heat = "" if gpu.temperature_peak_celsius is None else f", up to {gpu.temperature_peak_celsius:.0f} °C"
-            time = f"{100 * gpu.throttled_share:.0f} % of the time"
+            time = f"{share_text(gpu.throttled_share)} of the time"
             summary = f"GPU {gpu.nvml_index} was {_CAUSES[gpu.throttled]} {time}{clocks}{heat}"
             path = f"run.gpus[{run.gpus.index(gpu)}]"
             facts = tuple(f"{path}.{name}" for name in ("throttled", "throttled_share", "clock_mhz"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Finding, Fix, Run, Steps, measured, size_text
+from gpudoctor.model import Finding, Fix, Run, Steps, measured, share_text, size_text
 from gpudoctor.registry import check, counted_steps
 
 LEAST_SHARE = 0.1
@@ -53,7 +53,7 @@ def transfer_bound(run: Run) -> Iterator[Finding]:
     size = size_text(steps.copy_bytes)
     summary = f"Each step sends {size} to the GPU{place}, {', '.join(kinds) or 'blocking'}"
     if is_measured:
-        summary += f": {100 * steps.copies_share:.0f} % of its time"
+        summary += f": {share_text(steps.copies_share)} of its time"
     facts = ("run.steps.copies_share", "run.steps.copies", "run.steps.copy_bytes", "run.steps.pageable_bytes")
     fixes = (
         Fix("keep-data-on-gpu", size=_fits(again, run)) if _fits(again, run) else None,

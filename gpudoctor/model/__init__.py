@@ -28,7 +28,7 @@ from gpudoctor.model.profile import (
 )
 from gpudoctor.model.record import Fact
 from gpudoctor.model.report import NextStep, PossibleCause, Report, Triage
-from gpudoctor.model.run import FEWEST_STEPS, Loader, Run, RunGpu, Steps, TorchMemory, measured, size_text
+from gpudoctor.model.run import FEWEST_STEPS, Loader, Run, RunGpu, Steps, TorchMemory, measured, share_text, size_text
 from gpudoctor.model.snapshot import SECTIONS, ProbeReport, Snapshot, look_up
 from gpudoctor.model.software import (
     Container, Cupy, CupyRuntime, Environment, LibraryCall, Package, PrecisionResult, Project, Python, Requirement,

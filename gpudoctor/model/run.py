@@ -162,6 +162,11 @@ def measured(share: float | None, place: str = "", *, saved: float | None = None
     return {"share": share, "place": place or None, "saved": saved}
 
 
+def share_text(share: float) -> str:
+    """Return a share in whole percent: "71 %" for 0.71."""
+    return f"{100 * share:.0f} %"
+
+
 def size_text(size: float) -> str:
     """Return a size with its binary unit: "23.5 GiB", "512 KiB"."""
     for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):

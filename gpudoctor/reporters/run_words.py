@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import mean, median
 
-from gpudoctor.model import FEWEST_STEPS, Finding, Steps, size_text
+from gpudoctor.model import FEWEST_STEPS, Finding, Steps, share_text, size_text
 from gpudoctor.privacy import mask_secrets
 from gpudoctor.reporters.quantities import duration, gibibytes, significant
 from gpudoctor.untrusted import clean
@@ -110,10 +110,10 @@ def step_parts(steps: Steps) -> Iterator[str]:
     yield f"{steps.counted:,} {'steps' if steps.kind == 'optimizer' else 'batches'}"
     yield f"{significant(steps.step_ms)} ms each (median {significant(steps.median_ms)} ms)"
     shares = {name: getattr(steps, part) for part, name in PARTS.items()}
-    yield from (f"{name} {100 * share:.0f} %" for name, share in shares.items() if share >= _SHOWN_FROM)
+    yield from (f"{name} {share_text(share)}" for name, share in shares.items() if share >= _SHOWN_FROM)
     rest = 1 - sum(shares.values())
     if rest >= _SHOWN_FROM:
-        yield f"other {100 * rest:.0f} %"
+        yield f"other {share_text(rest)}"
     if steps.kernels is not None and steps.gpu_busy_ms is not None:
         yield f"{steps.kernels:,} kernels each, GPU busy {significant(steps.gpu_busy_ms)} ms"
     elif steps.operators is not None:

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
+from gpudoctor.model import share_text
 from gpudoctor.privacy import mask_secrets
 from gpudoctor.reporters.quantities import significant
 from gpudoctor.reporters.terminal import paint
@@ -53,7 +54,7 @@ def _readable(fact: str, value: Any) -> str:
     if (isinstance(value, int) or (isinstance(value, float) and is_measured)) and fact.endswith("_bytes"):
         return byte_size(value)
     if isinstance(value, float) and fact.endswith(_SHARES):
-        return f"{100 * value:.0f} %"
+        return share_text(value)
     if fact.endswith("relative_error"):
         return f"{100 * value:.2g} %" if value >= 1e-4 else "less than 0.01 %"
     if fact.endswith("cudnn_version") and value:  # 8902 is 8.9.2, 91002 is 9.10.2
