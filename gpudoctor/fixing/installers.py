@@ -20,7 +20,7 @@ from gpudoctor.fixing.environment import Inventory
 from gpudoctor.fixing.programs import Failed, Refused, run, run_to_end
 from gpudoctor.fixing.record import Scope
 from gpudoctor.fixing.resolution import Change, Pin, Resolution
-from gpudoctor.fixing.settings import index_problem, refuse_pip_settings, refuse_uv_settings
+from gpudoctor.fixing.settings import index_problem, refuse_elsewhere
 from gpudoctor.fixing.sizes import size_of_pip, sizes_of_pip, sizes_of_uv
 
 NEVER_DRAGGED = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton", "jax", "jaxlib", "numpy")
@@ -118,7 +118,7 @@ class Pip(_OfWheels):
                 f"pip {version} is too old to show a plan: update it with {self.inventory.executable} -m pip install"
                 f" 'pip>={FIRST_PIP_WITH_REPORT}'"
             )
-        refuse_pip_settings(self._pip(), self.environ)
+        refuse_elsewhere(self.name, self._pip(), self.environ)
         return super().resolve(actions)
 
     def _pip(self, *arguments: str) -> list[str]:
@@ -186,7 +186,7 @@ class Uv(_OfWheels):
         self._program = shutil.which("uv", path=environ.get("PATH"))
 
     def resolve(self, actions: Sequence[Action]) -> Resolution:
-        refuse_uv_settings(self._on("install"), self.environ)
+        refuse_elsewhere(self.name, self._on("install"), self.environ)
         return super().resolve(actions)
 
     def _uv(self, *arguments: str) -> list[str]:

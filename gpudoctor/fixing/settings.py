@@ -6,30 +6,29 @@ from collections.abc import Mapping, Sequence
 from gpudoctor.fixing.programs import Refused, run_to_end
 from gpudoctor.privacy import mask_secrets
 
-_PIP = r"(?m)^((?:global|install)\.(?:target|prefix|root|python))='?([^'\n]*)"
-_UV = r"(?m)^\s+(target|prefix): Some\("
+_SETTINGS = {
+    "pip": (
+        ("config", "list"),
+        r"(?m)^((?:global|install)\.(?:target|prefix|root|python))='?([^'\n]*)",
+        "({0} = {1}): remove that first, with pip config unset {0}",
+    ),
+    "uv": (
+        ("--show-settings", "pip"),
+        r"(?m)^\s+(target|prefix): Some\(",
+        '("{0}" below [pip] in uv.toml, or below [tool.uv.pip] in pyproject.toml): remove that first',
+    ),
+}
+"""Of each installer: the arguments that show its settings, those that lead elsewhere, and what is said about them."""
 
 
-def refuse_pip_settings(pip: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Refuse if pip is configured to install elsewhere. pip: the command."""
-    said, _, _ = run_to_end([*pip, "config", "list"], environ)
-    found = re.search(_PIP, said)
+def refuse_elsewhere(installer: str, command: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Refuse if the installer is configured to install elsewhere. command: that shows them with more arguments."""
+    arguments, pattern, advice = _SETTINGS[installer]
+    said, _, _ = run_to_end([*command, *arguments], environ)
+    found = re.search(pattern, said)
     if found:
-        raise Refused(
-            f"pip is configured to install elsewhere ({found[1]} = {mask_secrets(found[2])}): remove that first, with"
-            f" pip config unset {found[1]}"
-        )
-
-
-def refuse_uv_settings(install: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Refuse if uv is configured to install elsewhere. install: the command that installs."""
-    said, _, _ = run_to_end([*install, "--show-settings", "pip"], environ)
-    found = re.search(_UV, said)
-    if found:
-        raise Refused(
-            f'uv is configured to install elsewhere ("{found[1]}" below [pip] in uv.toml, or below [tool.uv.pip] in'
-            " pyproject.toml): remove that first"
-        )
+        where = advice.format(*map(mask_secrets, found.groups()))
+        raise Refused(f"{installer} is configured to install elsewhere {where}")
 
 
 def index_problem(said: str) -> str:
