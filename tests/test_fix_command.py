@@ -10,12 +10,9 @@ import sys
 
 import pytest
 
-from gpudoctor.commands.fix import fix
-from gpudoctor.errors import GpudoctorError
 from tests.conftest import Install
 from tests.fixing.beds import Bed
 from tests.fixing.conftest import bed, bundled_pip
-from tests.reporters import reports
 from tests.stand_ins import Cuda, Nvml
 from tests.wheels import make_wheel
 
@@ -87,11 +84,30 @@ def test_the_exit_status_is_the_fixs_own_if_its_result_cannot_be_written(bed: Be
     assert env.versions()["torch"] == ("2.13.0+cpu" if "--undo" in arguments else "2.13.0+cu130")
 
 
-def test_too_little_known_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpudoctor.commands.fix._Run.check", lambda _: reports.UNKNOWN)
-    with pytest.raises(GpudoctorError, match="too little is known to fix anything") as found:
-        fix.main(["--yes"], standalone_mode=False)
-    assert found.value.exit_status == 3
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ((), "too little is known to fix anything: gpudoctor check says what is missing"),
+        (
+            ("torch-cpu-build",),
+            "whether torch-cpu-build is here cannot be determined: gpudoctor check -v torch-cpu-build",
+        ),
+    ],
+)
+def test_too_little_known_is_no_success(bed: Bed, names: tuple[str, ...], message: str) -> None:
+    env = bed.environment()
+    (bed.folder / "gpudoctor.toml").write_text('ignore = ["no-nvidia-gpu"]\n')
+    before = env.state()
+    done = env.gpudoctor("fix", *names, "--yes", **NO_DRIVER)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert done.stderr.startswith(f"gpudoctor: {message}")
+    assert env.fix(*names, "--yes", **NO_DRIVER)["exit"] == 3
+    assert env.state() == before
+
+
+def test_a_check_that_passed_is_determined(bed: Bed) -> None:
+    done = bed.environment().fix("pynvml-deprecated", "--yes", **NO_DRIVER)
+    assert (done["exit"], done["why"]) == (0, "pynvml-deprecated is not found here")
 
 
 def test_what_is_no_python_is_wrong_use(bed: Bed) -> None:

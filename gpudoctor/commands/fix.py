@@ -74,8 +74,8 @@ def fix(names: tuple[str, ...], undo: bool, resume: bool, project: bool, **optio
         python = (report.snapshot.python and report.snapshot.python.executable) or ""
         chosen = choose(report, names)
         steps = steps_of(chosen, python)
-        if not steps and not names and report.verdict == "unknown":
-            raise GpudoctorError("too little is known to fix anything: gpudoctor check says what is missing")
+        if not steps:
+            _refuse_unknown(report, names)
         if any(not step.actions for step in steps) and not run.is_dry:
             remember(run.fixer.interpreter, names)
         elif not run.is_dry:
@@ -104,6 +104,15 @@ def install(names: tuple[str, ...], **options: Any) -> NoReturn:
         except Refused as error:
             run.refuse(str(error))
         run.finish(steps, report, "everything that is named is installed")
+
+
+def _refuse_unknown(report: Report, names: Sequence[str]) -> None:
+    """Raise GpudoctorError if nothing is found only because it could not be determined."""
+    if not names and report.verdict == "unknown":
+        raise GpudoctorError("too little is known to fix anything: gpudoctor check says what is missing")
+    skipped = {result.check_id for result in report.skipped}
+    for name in (name for name in names if name in skipped):
+        raise GpudoctorError(f"whether {name} is here cannot be determined: gpudoctor check -v {name} says why")
 
 
 @contextmanager
