@@ -138,6 +138,8 @@ class _Run:
         from gpudoctor.engine.plan import configured
         from gpudoctor.fixing.run import Fixer, default_interpreter
 
+        if options["script"] and options["format_name"] == "json":
+            raise UsageError("--script prints a shell script: leave out --format json, whose plan has the commands too")
         self.options = options
         self.is_json, self.is_dry = options["format_name"] == "json", options["dry_run"] or options["script"]
         named = options["interpreter"]
