@@ -55,7 +55,7 @@ def test_wrong_use_is_one_line_and_changes_nothing(arguments: tuple[str, ...], m
     assert env.state() == before
 
 
-@pytest.mark.parametrize("arguments", [("--undo",), ("torch-cpu-bild",), ("--continue",)])
+@pytest.mark.parametrize("arguments", [("--undo",), ("torch-cpu-bild",), ("--continue",), ("--script",)])
 def test_an_error_is_a_result_too_in_json(arguments: tuple[str, ...], bed: Bed) -> None:
     done = bed.environment().fix(*arguments)
     assert (done["exit"], done["status"], done["plan"]) == (2, "refused", [])
@@ -254,6 +254,17 @@ def test_the_hint_names_the_environment(bed: Bed) -> None:
     done = env.gpudoctor("fix", "--yes")
     undo = f"gpudoctor fix --undo --python '{env.python}'"
     assert done.stdout.splitlines()[-1] == f"Fixed and verified. To undo it: {undo}"
+
+
+def test_what_is_still_found_is_named(bed: Bed) -> None:
+    env = bed.environment(*CPU, "numpy==2.4.6", "cupy-cuda12x", "cupy-cuda13x", name="v")
+    go_on = f"gpudoctor fix --python {env.python}"
+    first = env.gpudoctor("fix", "--yes").stdout.splitlines()
+    assert first[-2].startswith("Fixed and verified.")
+    assert first[-1] == f"Still found: cupy-multiple-packages. To go on: {go_on}"
+    second = env.gpudoctor("fix", "--yes").stdout.splitlines()
+    assert (env.versions()["torch"], second[-1].startswith("Fixed and verified.")) == ("2.13.0+cu130", True)
+    assert env.gpudoctor("fix", "--yes").stdout == "Nothing to do: nothing is found that needs a fix.\n"
 
 
 def test_nobody_answers_without_standard_input(bed: Bed) -> None:

@@ -114,3 +114,7 @@ def ending(result: FixResult, here: str = "") -> Iterator[str]:
     else:
         restored = " The environment is as before." if result.plan.changes else ""
         yield f"Not fixed: {result.why}." + (f" {undo}" if result.record else restored)
+    planned = {step.check for step in result.plan.steps}
+    others = [name for name in result.after if name not in planned] if result.record is not None else []
+    if others:
+        yield f"Still found: {', '.join(others)}. To go on: gpudoctor fix{here}"
