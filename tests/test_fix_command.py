@@ -214,6 +214,17 @@ def test_project_files_are_shown_and_changed(bed: Bed) -> None:
     assert requirements.read_text() == "# ours\ntorch==2.13.0+cpu  # the CPU\n"
 
 
+@pytest.mark.parametrize("arguments", [("--dry-run",), ("--yes",), ("--script",)])
+def test_a_project_file_that_is_not_read_is_named_first(bed: Bed, arguments: tuple[str, ...]) -> None:
+    env = bed.environment(*CPU)
+    (bed.folder / "requirements.txt").write_bytes("torch==2.13.0+cpu  # für die CPU\n".encode("latin-1"))
+    done = env.gpudoctor("fix", "--project", *arguments)
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0] == (
+        "gpudoctor: requirements.txt was not read, and stays as it is: it is not UTF-8 text"
+    )
+
+
 def test_a_project_file_that_cannot_be_written_undoes_the_fix(bed: Bed) -> None:
     env = bed.environment(*CPU)
     project = bed.folder / "project"

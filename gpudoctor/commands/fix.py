@@ -188,14 +188,17 @@ class _Run:
         services: of the compose file, that are to get the GPU; None if no file of the project is changed.
         """
         from gpudoctor.fixing.programs import Refused
-        from gpudoctor.fixing.project_files import edits_of
+        from gpudoctor.fixing.project_files import edits_of, unread_files
         from gpudoctor.fixing.result import FixResult
         from gpudoctor.fixing.run import ids
 
         with terminal.progress("Asking the installer what would change ...", sys.stderr):
             plan = self.fixer.plan(steps, report)
         if services is not None:
-            edits = edits_of(plan.resolution, services, Path(self.setting.directory))
+            folder = Path(self.setting.directory)
+            for line in unread_files(services, folder) if plan.steps else ():
+                _note(f"gpudoctor: {line}")
+            edits = edits_of(plan.resolution, services, folder)
             by_tool = plan.resolution is not None and plan.resolution.diff  # it changes that file itself
             plan = replace(plan, edits=tuple(e for e in edits if not by_tool or e.path.name != "pyproject.toml"))
         found = ids(report, *(step.check for step in plan.steps))

@@ -78,13 +78,17 @@ def _edits(resolution: Resolution | None, services: Sequence[str], folder: Path)
         if text is not None:
             edit = FileEdit(path=path, before=text, after=with_versions(text, pins, builds))
             yield _refuse_half(_refuse_hashes(edit), pins)
-    compose = next((folder / name for name in COMPOSE if (folder / name).is_file()), None)
+    compose = _compose(folder)
     text = _read(compose) if compose is not None and services else None
     if compose is not None and text is not None:
         after = text
         for service in services:
             after = with_gpu(after, service)
         yield FileEdit(path=compose, before=text, after=after)
+
+
+def _compose(folder: Path) -> Path | None:
+    return next((folder / name for name in COMPOSE if (folder / name).is_file()), None)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -132,13 +136,37 @@ def _builds(changes: Sequence[Change]) -> dict[str, str]:
     return {before: after for before, after in found if befores.count(before) == 1}
 
 
+def unread_files(services: Sequence[str], folder: Path) -> Iterator[str]:
+    """Yield a sentence for each file of a project that would be changed if it could be read."""
+    for path in (*_files(folder), *filter(None, [_compose(folder) if services else None])):
+        why = "" if path.is_dir() else _unread_because(path)
+        if why:
+            yield f"{path.name} was not read, and stays as it is: {why}"
+
+
+def _unread_because(path: Path) -> str:
+    try:
+        _load(path)
+    except UnicodeDecodeError:
+        return "it is not UTF-8 text"
+    except OSError as error:
+        return str(error.strerror)
+    except (ValueError, UsageError) as error:
+        return str(error).removeprefix(f"{path}: ")
+    return ""
+
+
 def _read(path: Path) -> str | None:
     """Return the text of a file; None if it is none that gpudoctor may change."""
     try:
-        refuse_links_of_others(path)
-        return read_bounded(path, _MOST_BYTES).decode("utf-8")
+        return _load(path)
     except (OSError, ValueError, UsageError):
         return None
+
+
+def _load(path: Path) -> str:
+    refuse_links_of_others(path)
+    return read_bounded(path, _MOST_BYTES).decode("utf-8")
 
 
 def with_versions(text: str, pins: Sequence[Pin], builds: Mapping[str, str] | None = None) -> str:

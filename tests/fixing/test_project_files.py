@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gpudoctor.errors import UsageError
-from gpudoctor.fixing.project_files import edits_of, with_gpu, with_versions
+from gpudoctor.fixing.project_files import edits_of, unread_files, with_gpu, with_versions
 from gpudoctor.fixing.resolution import Pin, Resolution
 
 CU130 = (Pin(name="torch", version="2.13.0+cu130"), Pin(name="torchvision", version="0.28.0+cu130"))
@@ -147,11 +147,25 @@ def test_a_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
     assert edits_of(PLAN, [], tmp_path) == ()
 
 
-def test_what_is_no_text_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_bytes(b"\xff\xfetorch==2.12.0")
+def test_what_cannot_be_read_is_left_alone_and_named(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_bytes("# für alle\ntorch==2.12.0\n-r gpu.txt\n".encode("latin-1"))
+    (tmp_path / "requirements-large.txt").write_bytes(b"torch==2.12.0\n" + b"#" * (1 << 20))
+    (tmp_path / "requirements-dev.txt").write_text("-r pins.in\n")
+    (tmp_path / "pins.in").write_bytes(b"\xff")
+    (tmp_path / "compose.yaml").write_bytes(b"\xff")
     (tmp_path / "Dockerfile").mkdir()
     os.mkfifo(tmp_path / "constraints.txt")
-    assert edits_of(PLAN, [], tmp_path) == ()
+    assert edits_of(PLAN, ["train"], tmp_path) == ()
+    reasons = {
+        "constraints.txt": "not a regular file",
+        "pins.in": "it is not UTF-8 text",
+        "requirements-large.txt": "larger than 1,048,576 bytes",
+        "requirements.txt": "it is not UTF-8 text",
+    }
+    named = [f"{name} was not read, and stays as it is: {why}" for name, why in reasons.items()]
+    assert [*unread_files([], tmp_path)] == named
+    compose = "compose.yaml was not read, and stays as it is: it is not UTF-8 text"
+    assert [*unread_files(["train"], tmp_path)] == [*named, compose]
 
 
 def test_a_file_that_requirements_include_is_changed_too(tmp_path: Path) -> None:
