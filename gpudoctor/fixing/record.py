@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gpudoctor.errors import GpudoctorError
-from gpudoctor.files import read_bounded
+from gpudoctor.files import created_without, read_bounded
 from gpudoctor.model.record import record
 
 SCHEMA = "gpudoctor/fix-record/1"
@@ -25,6 +25,7 @@ MANIFEST = "manifest.json"
 LARGEST_COPY_BYTES = 64 * 1024
 _MOST_MANIFEST_BYTES = 1 << 30
 _WRITTEN_IN_PLACE = ("history", "state")  # conda adds lines to these files of conda-meta
+_PRIVATE = 0o600
 _TEMPORARY = ".gpudoctor-restored"
 _BASES = (".", "..", os.path.join("..", "..", ".."))
 """What the paths of a record may be relative to: an environment, or the project that it is in."""
@@ -79,7 +80,8 @@ def take(scope: Scope, folder: Path, about: Mapping[str, Any]) -> None:
     temporary = folder.with_name(f"{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     saved = temporary / "files"
-    saved.mkdir(parents=True)
+    with created_without(0o077):
+        saved.mkdir(parents=True)
     entries = {}
     for number, (name, path) in enumerate(_walk(scope)):
         entries[name] = _describe(path)
@@ -197,6 +199,7 @@ def _save(path: Path, saved: Path, may_link: bool) -> str:
             os.link(path, saved)
             return ""
     shutil.copy2(path, saved)
+    saved.chmod(_PRIVATE)  # such as a direct_url.json with a password; its own mode is in the manifest
     return digest_of(saved).hexdigest()
 
 
@@ -259,7 +262,7 @@ def _remove(path: Path) -> None:
 
 
 def _write_synced(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -103,7 +103,7 @@ class Store:
         if manifest is not None and manifest.get("whole"):
             packages = _versions(read_inventory(manifest["executable"]))
             after = {"files": _digests(scope_in(manifest, self.prefix)), "packages": packages}
-            write_whole(self.pending / AFTER, json.dumps(after))
+            write_whole(self.pending / AFTER, json.dumps(after), private=True)
 
     def _refuse_outdated_whole(self, manifest: Mapping[str, Any], inventory: Inventory) -> None:
         """Refuse to restore a whole project or environment that was changed since. Raises Refused."""

@@ -21,6 +21,7 @@ from gpudoctor.fixing.record import LARGEST_COPY_BYTES, digest_of, scope_of, tak
 from gpudoctor.fixing.refusals import refuse_if_full, refuse_if_used, refuse_unrecordable
 from gpudoctor.fixing.resolution import Resolution
 from gpudoctor.fixing.store import Say, Store
+from gpudoctor.privacy import mask_secrets
 
 
 def apply(
@@ -116,14 +117,18 @@ def _change(installer: Installer, resolution: Resolution, store: Store, is_worse
 
 
 def _about(inventory: Inventory, resolution: Resolution, environ: Mapping[str, str]) -> dict[str, object]:
-    """Return what is noted of the environment: versions, where each came from, constraints, and what is to change."""
+    """Return what is noted of the environment: versions, where each came from, constraints, and what is to change.
+
+    No restore reads the addresses, so their passwords are left out.
+    """
     own = [item for item in inventory.distributions if item.own]
+    constraints = [name for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") if name in environ]
     return {
         "executable": inventory.executable,
         "taken_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "before": {item.name: item.version for item in own},
-        "sources": {item.name: item.direct_url for item in own if item.direct_url},
-        "constraints": {name: environ[name] for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") if name in environ},
+        "sources": {item.name: mask_secrets(item.direct_url) for item in own if item.direct_url},
+        "constraints": {name: mask_secrets(environ[name]) for name in constraints},
         "after": resolution.versions,
     }
 

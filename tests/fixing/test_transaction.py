@@ -67,6 +67,31 @@ def test_it_is_kept_if_all_is_well(env: Env) -> None:
     assert not (env.path / ".gpudoctor" / "pending").exists()
 
 
+def test_a_record_is_private_and_notes_no_password(env: Env) -> None:
+    secret = "p4ssw0rd-of-alice"
+    for name in ("torch", "mine"):
+        info = env.packages / ("torch-2.13.0+cpu.dist-info" if name == "torch" else "mine-1.0.dist-info")
+        info.mkdir(exist_ok=True)
+        if name == "mine":
+            (info / "METADATA").write_text("Name: mine\nVersion: 1.0\n")
+        (info / "direct_url.json").write_text(f'{{"url": "git+https://alice:{secret}@example.com/{name}.git"}}')
+    limits = f"https://alice:{secret}@example.com/limits.txt"
+    env = replace(env, bed=replace(env.bed, variables={**env.bed.variables, "UV_CONSTRAINT": limits}))
+    before = env.state()
+    assert change(env) == ""
+    record = env.path / ".gpudoctor" / "record"
+    files = [path for path in record.rglob("*") if path.is_file()]
+    assert {path.stat().st_mode & 0o777 for path in files if path.stat().st_nlink == 1} == {0o600}
+    assert {path.stat().st_mode & 0o777 for path in (record.parent, record, record / "files")} == {0o700}
+    noted = (record / "manifest.json").read_text()
+    assert "example.com/mine.git" in noted
+    assert "example.com/limits.txt" in noted
+    # Only the file of the changed package itself has it, which the undo restores as it was.
+    assert [path.parent.name for path in files if secret in path.read_text(errors="replace")] == ["files"]
+    assert env.gpudoctor("fix", "--undo").returncode == 0
+    assert env.state() == before
+
+
 def test_it_is_undone_if_the_check_is_worse(env: Env) -> None:
     before = env.state()
     assert change(env, is_worse=lambda: "the check finds something new") == "the check finds something new"
