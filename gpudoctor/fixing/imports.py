@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 
 from gpudoctor.fixing.environment import Distribution, Inventory, needs_of
-from gpudoctor.fixing.programs import Failed, wait_for
+from gpudoctor.fixing.programs import Failed, full_disk, wait_for
 
 SECONDS = 120.0
 """Time limit for all of them together. Packages not imported by then are not judged."""
@@ -63,4 +63,6 @@ def _complaint(python: str, module: str, environ: Mapping[str, str], seconds: fl
         lines = [line.strip() for line in said.read(_MOST_CHARACTERS).splitlines() if line.strip()]
     raised = [line for line in lines if re.match(_RAISED, line)]
     shown = (raised or lines)[-1:]
+    if status and (full := full_disk(" ".join(shown), python)):
+        return full
     return (shown[0][:_LONGEST_REASON] if shown else f"its import ends with exit status {status}") if status else ""

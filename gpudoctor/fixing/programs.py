@@ -11,6 +11,7 @@ from typing import IO
 
 from gpudoctor.errors import UsageError
 from gpudoctor.privacy import mask_secrets
+from gpudoctor.remedies.commands import quote
 
 LONGEST_SECONDS = 7200.0
 _END_SECONDS = 10.0
@@ -62,11 +63,27 @@ def run(
     if status == 0:
         return out
     said = mask_secrets(f"{out}\n{error}")
-    if re.search(_DISK, said):
-        raise Refused("the disk is full: make room, then run gpudoctor fix again")
+    if full := full_disk(said, command[0]):
+        raise Refused(full)
     if re.search(_UNREACHABLE, said):
         raise Refused(f"{_index(command, said)} cannot be reached: check the network, the proxy or the index settings")
     raise Failed(complaint(said) or f"{command[0]} ended with exit status {status}")
+
+
+def full_disk(said: str, program: str) -> str:
+    """Return the sentence if a full disk is the reason; "" if it is not. program: of the environment.
+
+    Some versions of Python keep a compiled file that a full disk has cut short.
+    Source: https://github.com/python/cpython/issues/126606
+    """
+    if re.search(_DISK, said):
+        return "the disk is full: make room, then run gpudoctor fix again"
+    if "EOFError: marshal data too short" in said:
+        environment = quote(os.path.dirname(os.path.dirname(program)))
+        return (
+            f"a full disk has cut a compiled file short: make room, then run find {environment} -name '*.pyc' -delete"
+        )
+    return ""
 
 
 def run_to_end(

@@ -55,9 +55,8 @@ def apply(
         refuse_if_used(inventory, (str(path) for path in touched.paths(touched.roots)))
         scope = installer.whole_scope() or touched
         kind = {"whole": scope is not touched, "base": os.path.relpath(scope.prefix, touched.prefix)}
-        refuse_if_full(
-            store.prefix, sum(size for _, size in new) + (0 if scope.links else _small_bytes(scope.paths(scope.roots)))
-        )
+        recorded = 0 if scope.links else _small_bytes(scope.paths(scope.roots))
+        refuse_if_full(store.prefix, recorded + sum(_taken_bytes(*file) for file in new))
         say("Recording the environment")
         take(scope, store.pending, {**_about(inventory, resolution, installer.environ), **kind})
         try:
@@ -184,6 +183,11 @@ def _installed_as(name: str, inventory: Inventory) -> Iterator[str]:
     yield from (os.path.join(folder, name) for folder in inventory.folders)
     if first == "bin":
         yield os.path.join(inventory.scripts, rest)
+
+
+def _taken_bytes(path: str, size: int) -> int:
+    """Return how much a new file takes: pip also compiles modules, into files of about the same size."""
+    return 2 * size if path.endswith(".py") else size
 
 
 def _small_bytes(roots: Iterable[Path]) -> int:

@@ -71,6 +71,15 @@ def test_an_import_that_ends_otherwise(bed: Bed, monkeypatch: pytest.MonkeyPatch
     assert not_importable(read_inventory(env.python), {"odd"}, bed.variables).get("odd") == why
 
 
+def test_a_module_whose_compiled_file_a_full_disk_has_cut_short(bed: Bed) -> None:
+    env = bed.environment("tiny")
+    bed.run(env.python, "-m", "compileall", "-q", str(env.packages / "tiny"))
+    compiled = next((env.packages / "tiny" / "__pycache__").iterdir())
+    compiled.write_bytes(compiled.read_bytes()[:20])
+    found = not_importable(read_inventory(env.python), {"tiny"}, bed.variables)
+    assert found["tiny"].startswith("a full disk has cut a compiled file short: make room")
+
+
 @pytest.mark.parametrize(
     ("name", "files", "module"),
     [

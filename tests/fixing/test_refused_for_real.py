@@ -104,6 +104,26 @@ def test_a_disk_that_is_too_small_for_the_change(bed: Bed, disk: Path) -> None:
     assert line.endswith(" MB: make room")
 
 
+def test_a_disk_that_is_too_small_for_compiled_modules(bed: Bed, disk: Path) -> None:
+    env = bed.environment(*CPU, name="disk/venv")
+    modules: dict[str, str | bytes] = {f"torch/part_{n}.py": "a = 1\n" * 100_000 for n in range(10)}
+    make_wheel(bed.index, "torch", "2.13.0+cu130", {"torch/__init__.py": "", **modules}, ["tiny"], compressed=True)
+    leave_free(disk, 8)
+    assert "MB free, and the change needs 13." in refused(env)
+
+
+def test_a_pip_whose_compiled_file_a_full_disk_has_cut_short(bed: Bed) -> None:
+    env = bed.environment(*CPU)
+    bed.run(env.python, "-m", "compileall", "-q", str(env.packages / "pip" / "_internal" / "cli"))
+    compiled = next((env.packages / "pip" / "_internal" / "cli" / "__pycache__").glob("main.*.pyc"))
+    compiled.write_bytes(compiled.read_bytes()[:60])
+    way_out = f"find {env.path} -name '*.pyc' -delete"
+    why = "a full disk has cut a compiled file short: make room, then run"
+    assert refused(env) == f"gpudoctor: {why} {way_out}"
+    subprocess.run(way_out, shell=True, check=True)
+    assert env.fix("--yes")["status"] == "fixed"
+
+
 def test_a_disk_that_is_full_after_half_a_download(bed: Bed, disk: Path) -> None:
     env = bed.environment(*CPU, name="disk/venv")
     large_torch(bed, 30, compressed=False)
