@@ -35,17 +35,27 @@ def libcuda_not_on_linker_path(
         return
     skip_unless(not place.in_wsl, "wsl-driver-problem checks where libcuda is in WSL")
     said = first(of_kind(symptoms, "nvidia-smi-works-reported"))
-    messages = of_kind(symptoms, *LOADERS) or (of_kind(symptoms, "libcuda-not-found") if said is not None else ())
+    # A loaded module whose version a program prints shows a driver too: the program read it, but found no libcuda.
+    shows_driver = said is not None or driver.module_version is not None
+    messages = of_kind(symptoms, *LOADERS) or (of_kind(symptoms, "libcuda-not-found") if shows_driver else ())
     loader = first(messages) if not pytorch.available and not place.is_windows else None
     # nvidia-smi needs no libcuda: it showed a driver.
     driver_answers = driver.version is not None and bool(devices) and not driver.nvml_error
-    if loader is not None and (driver_answers or said) and not place.in_container:
+    if loader is not None and (driver_answers or shows_driver) and not place.in_container:
         library = loader.names.get("library", "libcuda.so.1")
         facts, works = ("driver.version",), f"driver {driver.version} works"
         if not driver_answers and said is not None:
             facts, works = (said.fact,), "nvidia-smi works"
+        elif not driver_answers:
+            facts, works = ("driver.module_version",), f"the driver's kernel module {driver.module_version} is loaded"
         summary = f"The loader finds no {library}, although {works}"
-        yield Finding.error(library, summary, (loader.fact, *facts), Fix("find-libcuda"), certain=driver_answers)
+        yield Finding.error(
+            library,
+            summary,
+            (loader.fact, *facts),
+            Fix("find-libcuda"),
+            certain=driver_answers or driver.module_version is not None,
+        )
         return
     if known(driver.libcuda_path, "driver.libcuda_path"):
         return

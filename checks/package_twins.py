@@ -3,24 +3,27 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.packages import SharedModule, shared_modules
-from gpudoctor.model import Finding, Fix, Gpu, Origin, Package, Python, Torch
+from gpudoctor.model import CpuUse, Finding, Fix, Gpu, Origin, Package, Python, Torch
 from gpudoctor.registry import check, known
 
 
 @check(family="python", explains=("runs-on-cpu",))
-def package_twins(origin: Origin, gpu: Gpu, python: Python = Python(), torch: Torch = Torch()) -> Iterator[Finding]:
+def package_twins(
+    origin: Origin, gpu: Gpu, cpu_use: CpuUse, python: Python = Python(), torch: Torch = Torch()
+) -> Iterator[Finding]:
     """Two installed distributions provide the same module, as onnxruntime and onnxruntime-gpu do.
 
     Why: one package overwrites files of the other, so the order of installation decides which one works, and removing
     one breaks both. A conda PyTorch with another one from pip on top is such a pair.
     Exception: one package in two folders, as in a virtual environment that sees the system's packages, passes. CuPy has
-    cupy-multiple-packages, pynvml has pynvml-deprecated.
+    cupy-multiple-packages, pynvml has pynvml-deprecated. If the module says that it computes on the CPU, that is
+    runs-on-cpu.
     Reference: https://packaging.python.org/en/latest/discussions/distribution-package-vs-import-package/
     """
     packages = known(python.packages, "python.packages")
     for module in shared_modules():
         twins = _in_one_folder([package for package in packages if package.name in module.distributions])
-        if len({package.name for package in twins}) > 1:
+        if len({package.name for package in twins}) > 1 and cpu_use.program != module.name:
             keep = module.with_gpu if gpu.name or origin.is_report else module.without_gpu
             yield _finding(module, twins, packages, keep)
     yield from _torch_twice(packages, torch)

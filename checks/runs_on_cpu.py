@@ -26,7 +26,7 @@ NAMES = {
 WITHOUT_CUDA = ("ollama", "llama-cpp", "torch", "")
 
 
-@check(family="vendor")
+@check(family="vendor", explains=("amp-unsupported",))
 def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch) -> Iterator[Finding]:
     """A program computes on the CPU, although there is a GPU or one is wanted.
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gpudoctor.data.drivers import driver_can_run, offered_cuda_can_run, old_torch_cuda
+from gpudoctor.data.drivers import driver_can_run, offered_cuda_can_run, old_torch_cuda, tensorflow_cuda
 from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import CudaVersion, Cupy, CupyRuntime, Driver, Symptom, System, Toolkit, Torch, TorchRuntime
 from gpudoctor.model.gpu_conclusions import Consumer, Consumers
-from gpudoctor.symptoms import Symptoms, of_kind
+from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
 
 def consumers(
@@ -20,7 +20,7 @@ def consumers(
     system: System,
     symptoms: Symptoms = None,
 ) -> Consumers:
-    """Return PyTorch, CuPy and nvcc with the CUDA version that the driver must support for each."""
+    """Return PyTorch, CuPy, TensorFlow and nvcc with the CUDA version that the driver must support for each."""
     checked = _Driver(driver=driver, system=system)
     nvcc = toolkit.nvcc_version
     return Consumers(
@@ -28,6 +28,7 @@ def consumers(
         libraries=(
             *_torch(torch, torch_runtime, checked, _named(symptoms)),
             *_cupy(cupy, cupy_runtime, checked),
+            *_tensorflow(checked, symptoms),
         ),
         nvcc=None
         if nvcc is None
@@ -60,7 +61,7 @@ class _Driver(NamedTuple):
 
         libcuda's CUDA version counts in addition to the driver version: with the package cuda-compat it is higher.
         """
-        version, offered = self.driver.version, self.driver.cuda_version
+        version, offered = self.driver.version or self.driver.module_version, self.driver.cuda_version
         os = "windows" if self.system.os == "windows" or self.system.wsl else "linux"
         by_version = driver_can_run(version, cuda, os) if version is not None else None
         return by_version if by_version or offered is None else offered_cuda_can_run(offered, cuda)
@@ -125,4 +126,22 @@ def _cupy(cupy: Cupy, runtime: CupyRuntime, driver: _Driver) -> Iterator[Consume
             works=bool(runtime.device_count),
             has_variants=cupy.cuda_major is not None,
             runs=driver.runs(cuda),
+        )
+
+
+def _tensorflow(driver: _Driver, symptoms: Symptoms) -> Iterator[Consumer]:
+    """Yield TensorFlow if a report names one release of it, which the driver cannot run. No probe imports it."""
+    named = of_kind(symptoms, "release-of-tensorflow")
+    if len({symptom.names["version"] for symptom in named}) != 1 or with_role(symptoms, "works"):
+        return
+    release = named[0].names["version"]
+    cuda = tensorflow_cuda(release)
+    if cuda is not None and driver.runs(cuda) is False:
+        yield Consumer(
+            name="tensorflow",
+            says=f"TensorFlow {release} is built with CUDA {cuda}",
+            cuda_version=cuda,
+            fact=named[0].fact,
+            runs=False,
+            likely=f'the report has "{named[0].text}"',
         )

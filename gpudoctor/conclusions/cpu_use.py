@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from gpudoctor.data.capabilities import features
+from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import AmdGpu, CpuUse, Gpu, Place, Python, Pytorch, Symptom
 from gpudoctor.symptoms import Symptoms, first, group, of_kind, pasted, with_role
 
@@ -37,7 +39,7 @@ def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: P
     """Return which program computes on the CPU, and why if the report shows that. No probe reports this."""
     said = pasted(symptoms)
     unused = first(of_kind(said, "asks-gpu-unused", "gpu-expected") if of_kind(said, "about-tensorflow") else ())
-    found = (_found(said, gpu) if said else None) or unused
+    found = ((_refused_fp16(said, gpu) or _found(said, gpu)) if said else None) or unused
     if found is None or of_kind(said, "asks-after-suspend", "cuda-lost-after-suspend"):
         return CpuUse()
     program = "tensorflow" if found is unused else _program(found, said)
@@ -59,6 +61,15 @@ def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: P
     return CpuUse() if found is unused and not use.cause else use
 
 
+def _refused_fp16(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
+    """Return the message that fp16 is not supported if the GPU supports it: then the program computes on the CPU."""
+    refused = first(of_kind(said, "ctranslate2-fp16-refused"))
+    named = [capability_of(symptom.text) for symptom in of_kind(said, "nvidia-gpu-named")]
+    known = [known.capability for known in gpu.known] + [capability for capability in named if capability is not None]
+    tables = [features(capability) for capability in known]
+    return refused if any(table is not None and table.tensor_cores for table in tables) else None
+
+
 def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
     """Return the evidence that a program computes on the CPU.
 
@@ -68,6 +79,8 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
     for kind in group("program-on-cpu"):
         for symptom in of_kind(said, kind):
             works = any(other.library == symptom.library or not symptom.library for other in with_role(said, "works"))
+            if symptom.kind == "torch-on-cpu" and of_kind(said, "guess-container"):
+                return None  # PyTorch says only that it finds no GPU: the container was started without it
             if (kind != "cpu-ollama" or ollama or "=" in symptom.text) and not works:
                 chosen = kind in AS_CHOSEN and of_kind(said, "cpu-chosen") and not of_kind(said, "@gpu-wanted")
                 return None if chosen else symptom

@@ -83,6 +83,14 @@ def old_torch_cuda(release: str) -> CudaVersion | None:
     return next((CudaVersion.parse(row["cuda"]) for row in rows if row["release"] == release), None)
 
 
+def tensorflow_cuda(release: str) -> CudaVersion | None:
+    """Return the CUDA version of the GPU builds of a release of TensorFlow ("2.10"); None if unknown."""
+    minor = tuple(int(part) for part in release.split(".")[:2])
+    rows = load_table("drivers")["tensorflow"]
+    since = [row["cuda"] for row in rows if tuple(int(part) for part in row["release"].split(".")) <= minor]
+    return CudaVersion.parse(since[-1]) if since else None
+
+
 def first_driver(capability: ComputeCapability, os: str | None = "linux") -> DriverVersion | None:
     """Return the oldest driver that can know devices of this compute capability; None if that is not verified.
 

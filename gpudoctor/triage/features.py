@@ -8,6 +8,7 @@ from gpudoctor.model import (
     ComputeCapability,
     Container,
     CupyRuntime,
+    Driver,
     DriverState,
     Gpu,
     Origin,
@@ -44,6 +45,7 @@ def features(
     symptoms: Symptoms,
     cupy_runtime: CupyRuntime = CupyRuntime(),
     container: Container = Container(),
+    driver: Driver = Driver(),
 ) -> frozenset[str]:
     """Return the features: "os:windows", "place:docker", "about:ollama", "gpu:nvidia", "symptom:<kind>"."""
     kinds = {symptom.kind for symptom in symptoms or ()} - UNRANKED
@@ -54,6 +56,8 @@ def features(
         found.add("container:with-gpu")
     if driver_state.works:
         found.add("driver:works")
+    if driver.module_loaded:
+        found.add("driver:loaded")
     if cupy_runtime.calls:
         found |= {"shown:cupy-config"} | ({"cupy:loads"} if cupy_runtime.first_error is None else set())
     if not origin.is_report:

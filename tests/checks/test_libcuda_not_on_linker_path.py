@@ -109,3 +109,11 @@ def test_the_link_goes_from_the_name_that_the_linker_wants_to_the_library(files:
     (finding,) = run_check("libcuda-not-on-linker-path", symptoms=(message,), system=System(wsl=wsl)).findings
     commands = ("sudo ldconfig", "ldconfig -p | grep libcuda.so", f"sudo {link}", "sudo ldconfig")
     assert finding.remedies[0].commands == commands
+
+
+def test_a_loaded_module_is_a_driver_too() -> None:
+    said = Symptom(kind="libcuda-not-found", text="x")
+    driver = Driver(module_loaded=True, module_version=DriverVersion.parse("460.91.03"))
+    (finding,) = run_check("libcuda-not-on-linker-path", symptoms=(said,), driver=driver).findings
+    assert finding.summary.endswith("although the driver's kernel module 460.91.03 is loaded")
+    assert finding.certain

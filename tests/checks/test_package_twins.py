@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from gpudoctor.model import Device, Outcome, Package, PackageVersion, Python, Severity, System, Torch
+from gpudoctor.model import Device, Outcome, Package, PackageVersion, Python, Severity, Symptom, System, Torch
 from gpudoctor.testing import run_check
 
 INDEX = "https://download.pytorch.org/whl"
@@ -123,3 +125,10 @@ def test_torch_over_torch(installers: tuple[str, ...], conda_build: str, facts: 
     torch = Torch(installed=True, conda_build=conda_build)
     found = run_check("package-twins", python=Python(packages=packages), torch=torch).findings
     assert tuple(fact for finding in found for fact in finding.facts) == facts
+
+
+def test_a_module_that_computes_on_the_cpu_has_one_finding() -> None:
+    said = Symptom(kind="onnxruntime-no-provider", text="get_device() CPU", library="onnxruntime")
+    sections: dict[str, Any] = {"python": TWINS, "devices": (L4,), "symptoms": (said,), "system": System(pci_gpus=())}
+    assert run_check("package-twins", **sections).outcome is Outcome.PASSED
+    assert run_check("runs-on-cpu", **sections).outcome is Outcome.FOUND

@@ -149,3 +149,29 @@ def test_the_cuda_that_was_asked_for(
     runtime = TorchRuntime(available=available)
     found = consumers_of(torch=torch, torch_runtime=runtime, driver=driver, symptoms=asked).libraries
     assert [consumer.fact for consumer in found] == facts
+
+
+TF = Symptom(kind="release-of-tensorflow", text="tensorflow-gpu==1.13", names={"version": "1.13"})
+USED = Symptom(kind="gpu-listed-by-tensorflow", text="Created device /GPU:0", library="tensorflow")
+
+
+@pytest.mark.parametrize(
+    ("symptoms", "driver", "names"),
+    [
+        pytest.param((TF,), Driver(version=DriverVersion((396, 26))), ["tensorflow"], id="CUDA 10.0"),
+        pytest.param((TF,), Driver(module_version=DriverVersion((396, 26))), ["tensorflow"], id="the module alone"),
+        pytest.param((TF,), Driver(version=DriverVersion((410, 48))), [], id="the driver runs it"),
+        pytest.param((TF,), Driver(), [], id="no driver is known"),
+        pytest.param((TF, USED), Driver(version=DriverVersion((396, 26))), [], id="it uses the GPU"),
+        pytest.param(
+            (TF, replace(TF, names={"version": "1.12"})),
+            Driver(version=DriverVersion((396, 26))),
+            [],
+            id="two releases are named",
+        ),
+    ],
+)
+def test_tensorflow_counts_if_the_driver_cannot_run_it(
+    symptoms: tuple[Symptom, ...], driver: Driver, names: list[str]
+) -> None:
+    assert [item.name for item in consumers_of(symptoms=symptoms, driver=driver).libraries] == names

@@ -233,3 +233,25 @@ def test_each_complaint_of_a_person_is_enough(complaint: str) -> None:
 def test_words_that_leave_other_causes(otherwise: str) -> None:
     assert of_kinds("gpu-unused-reported").fact
     assert not of_kinds("gpu-unused-reported", otherwise).fact
+
+
+FP16 = "Requested float16 compute type, but the target device or backend do not support efficient float16 computation."
+
+
+@pytest.mark.parametrize(
+    ("text", "program"),
+    [
+        (f"can the RTX 4050 do float16? whisperX: {FP16}", "torch"),
+        (f"RTX 4050, faster-whisper: {FP16}", "ctranslate2"),
+        (f"GTX 1080, faster-whisper: {FP16}", ""),
+        (f"faster-whisper: {FP16}", ""),
+    ],
+)
+def test_fp16_that_the_gpu_has_is_refused_by_the_cpu(text: str, program: str) -> None:
+    assert concluded(text).program == program
+
+
+def test_pytorch_without_a_gpu_in_a_container_is_the_containers_fault() -> None:
+    said = "No CUDA runtime is found, using CUDA_HOME='/usr/local/cuda'"
+    assert concluded(said).fact
+    assert not concluded(f"first time with docker: my container does not see the GPU. {said}").fact

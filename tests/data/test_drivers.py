@@ -15,6 +15,7 @@ from gpudoctor.data.drivers import (
     old_torch_cuda,
     packaged_driver,
     supported_cuda,
+    tensorflow_cuda,
     windows_driver,
 )
 from gpudoctor.data.tables import load_table
@@ -184,3 +185,8 @@ def test_the_cuda_version_of_an_old_wheel() -> None:
 def test_the_first_driver_of_an_architecture() -> None:
     assert first_driver(ComputeCapability(8, 9)) == DriverVersion.parse("520.61.05")
     assert first_driver(ComputeCapability(6, 1)) is None
+
+
+def test_the_cuda_version_of_tensorflow() -> None:
+    found = [tensorflow_cuda(release) for release in ("1.4", "1.5", "1.13", "2.3", "2.10", "2.20")]
+    assert [str(version) for version in found] == ["None", "9.0", "10.0", "10.1", "11.2", "12.5"]
