@@ -93,7 +93,10 @@ class _OfWheels(Installer):
 
     def broken(self) -> set[str]:
         """Return the broken requirements, as the installer's own check lists them."""
-        out, error, status = run_to_end(self._check_command(), self.environ)
+        try:
+            out, error, status = run_to_end(self._check_command(), self.environ)
+        except Refused as problem:
+            raise Failed(str(problem)) from None
         if status not in (0, 1):
             raise Failed(f"{self.name} check ended with exit status {status}: the environment cannot be verified")
         lines = (line.strip() for line in f"{out}\n{error}".splitlines())

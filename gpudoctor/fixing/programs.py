@@ -10,10 +10,11 @@ from itertools import chain, pairwise
 from typing import IO
 
 from gpudoctor.errors import UsageError
+from gpudoctor.fixing.progress import IDLE_SECONDS, Progress
 from gpudoctor.privacy import mask_secrets
 from gpudoctor.remedies.commands import quote
 
-LONGEST_SECONDS = 7200.0
+_POLL_SECONDS = 1.0
 _END_SECONDS = 10.0
 _SHOWN_LINES = 3
 # Settings by which pip and uv would install elsewhere, or print something else than what is read here.
@@ -23,6 +24,9 @@ _ELSEWHERE = (
     *("PIP_BREAK_SYSTEM_PACKAGES", "PIP_NO_COMPILE", "PIP_LOG", "UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_TARGET"),
     *("UV_PREFIX", "UV_BREAK_SYSTEM_PACKAGES", "UV_REINSTALL", "UV_NO_INSTALLER_METADATA", "PYTHONPATH", "PYTHONHOME"),
 )
+_SILENT = ("conda", "poetry", "pixi")  # they say nothing while they look for a solution
+_NETWORK = frozenset(("install", "download", "compile", "add", "lock", "update"))
+_NO_NETWORK = frozenset(("--no-index", "--offline"))
 _UNREACHABLE = (
     r"(?i)failed to establish a new connection|name or service not known|failure in name resolution|dns error"
     r"|connection refused|network is unreachable|no route to host|timed out|tunnel connection failed|proxyerror"
@@ -56,7 +60,7 @@ def run(
     kept_open: descriptors that it inherits. folder: that it works in.
 
     Raises:
-        Refused: an index cannot be reached, or the disk is full.
+        Refused: an index cannot be reached or is too slow, or the disk is full.
         Failed: it did not succeed.
     """
     out, error, status = run_to_end(command, environ, kept_open, folder)
@@ -66,7 +70,9 @@ def run(
     if full := full_disk(said, command[0]):
         raise Refused(full)
     if re.search(_UNREACHABLE, said):
-        raise Refused(f"{_index(command, said)} cannot be reached: check the network, the proxy or the index settings")
+        raise Refused(
+            f"{_index(command, environ, said)} cannot be reached: check the network, the proxy or the index settings"
+        )
     raise Failed(complaint(said) or f"{command[0]} ended with exit status {status}")
 
 
@@ -92,15 +98,44 @@ def run_to_end(
     kept_open: tuple[int, ...] = (),
     folder: str | None = None,
 ) -> tuple[str, str, int]:
-    """Run the command, and return its standard output, its standard error and its exit status."""
+    """Run the command, and return its standard output, its standard error and its exit status.
+
+    Raises:
+        Refused: it made no progress for IDLE_SECONDS, or took longer than LONGEST_SECONDS.
+    """
     process = _start(command, environ, subprocess.PIPE, subprocess.PIPE, folder, kept_open)
+    is_silent = os.path.basename(command[0]) in _SILENT
+    progress = Progress(process.pid, IDLE_SECONDS * (3 if is_silent else 1))
     try:
-        out, error_text = process.communicate(timeout=LONGEST_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"{os.path.basename(command[0])} took longer than {LONGEST_SECONDS / 3600:g} hours") from None
+        while True:
+            out, error_text, has_ended = _wait(process)
+            if has_ended:
+                return out, error_text, process.returncode
+            if why := progress.ended(out, error_text):
+                raise Refused(_too_slow(command, environ, progress.said, why))
     finally:
         _end(process)
-    return out, error_text, process.returncode
+
+
+def _wait(process: subprocess.Popen[str]) -> tuple[str, str, bool]:
+    """Return what the process has said so far, and whether it has ended, after a moment in which it may."""
+    try:
+        return (*process.communicate(timeout=_POLL_SECONDS), True)
+    except subprocess.TimeoutExpired as waiting:
+        return _decoded(waiting.output), _decoded(waiting.stderr), False
+
+
+def _decoded(said: bytes | str | None) -> str:
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else said or ""
+
+
+def _too_slow(command: Sequence[str], environ: Mapping[str, str], said: str, why: str) -> str:
+    name = command[command.index("-m") + 1] if "-m" in command else os.path.basename(command[0])
+    if not _NETWORK.isdisjoint(command) and _NO_NETWORK.isdisjoint(command):
+        advice = f"with {_index(command, environ, said)}: check the network, the proxy or the index settings"
+    else:
+        advice = f"and was ended: run {name} by hand to see where it stops"
+    return f"{name} {why} {advice}"
 
 
 def wait_for(command: Sequence[str], environ: Mapping[str, str], said: IO[str], folder: str, seconds: float) -> int:
@@ -157,12 +192,14 @@ def _end(process: subprocess.Popen[str]) -> None:
         stream.close()
 
 
-def _index(command: Sequence[str], said: str) -> str:
-    """Return which index it was: as the installer says, else as the command names it."""
+def _index(command: Sequence[str], environ: Mapping[str, str], said: str) -> str:
+    """Return which index it was: as the installer says, else as the command or a variable of uv names it."""
     found = re.search(r"Failed to fetch: `?(https?://[^\s`]+)|Looking in indexes: ([^\s,]+)", said)
     named = [address for option, address in pairwise(command) if option == "--index-url"]
+    if os.path.basename(command[0]) == "uv":
+        named += [environ.get(name, "") for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL")]
     address = next(filter(None, chain(found.groups() if found else (), named)), "")
-    return f"the index {address}" if address else "the index that the installer is configured with"
+    return f"the index {mask_secrets(address)}" if address else "the index that the installer is configured with"
 
 
 def complaint(said: str) -> str:
