@@ -36,7 +36,7 @@ class Conda(Tool):
                 {f"{CONDA_PACKAGE}{row['name']}": row["size"] for row in _rows(found, "FETCH") if row.get("size")}
             )
         changes = tuple(
-            Change(name=name, before=self.inventory.version_of(name), after=version, size_bytes=sizes.get(name))
+            Change(name=name, before=self.inventory.installed_as(name), after=version, size_bytes=sizes.get(name))
             for name, version in after.items()
         )
         return Resolution(pins=(), removes=(), changes=changes, commands=tuple(action.command for action in actions))

@@ -62,6 +62,16 @@ class Inventory:
         """Return the installed version; None if it is not installed."""
         return next((item.version for item in self.distributions if item.name == name), None)
 
+    def installed_as(self, name: str) -> str | None:
+        """Return the installed version; all of them if it is installed more than once in the environment."""
+        versions = dict.fromkeys(item.version for item in self.own((name,)))
+        return " and ".join(versions) if len(versions) > 1 else self.version_of(name)
+
+    def twins(self) -> tuple[str, ...]:
+        """Return what is installed more than once in the environment: an interrupted installation leaves it so."""
+        names = [item.name for item in self.distributions if item.own]
+        return tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
+
     def own(self, names: Collection[str]) -> tuple[Distribution, ...]:
         """Return the environment's own distributions of these names."""
         return tuple(item for item in self.distributions if item.own and item.name in names)

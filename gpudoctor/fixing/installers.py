@@ -83,6 +83,7 @@ class _OfWheels(Installer):
             except Failed as error:
                 raise Refused(f"{self.name} finds no versions that go together: {error}") from None
             pins.update({pin.name: pin for pin in found})
+        removes = tuple(dict.fromkeys((*removes, *(name for name in self.inventory.twins() if name in pins))))
         return Resolution(
             pins=tuple(pins.values()), removes=removes, changes=tuple(_changes(self.inventory, pins, removes))
         )
@@ -131,7 +132,9 @@ class Pip(_OfWheels):
         more = [*(["--upgrade"] if action.upgrade else []), *(["--no-deps"] if action.alone else [])]
         found = self._report(action, [*more, *action.requirements], constraints)
         missing = [name for name in sorted(forced - {pin.name for pin in found}) if self.inventory.version_of(name)]
-        again = [f"{name}=={self.inventory.version_of(name)}" for name in missing]
+        asked = {name_of(requirement): requirement for requirement in action.requirements}
+        twins = self.inventory.twins()
+        again = [asked[name] if name in twins else f"{name}=={self.inventory.version_of(name)}" for name in missing]
         return [*found, *(self._report(action, ["--no-deps", "--force-reinstall", *again], ()) if again else [])]
 
     def _report(self, action: Action, arguments: Sequence[str], constraints: Sequence[str]) -> list[Pin]:
@@ -167,7 +170,8 @@ class Pip(_OfWheels):
 
     def apply(self, resolution: Resolution, folder: Path) -> None:
         try:
-            if resolution.removes:
+            installed = [item.name for item in self.inventory.own(resolution.removes)]
+            for _ in range(max(map(installed.count, installed), default=0)):  # each time it removes one of the twins
                 run(self._pip("uninstall", "--yes", *resolution.removes), self.environ, self.lock)
             if resolution.pins:
                 options = ("--no-index", "--find-links", str(folder), "--no-deps", "--force-reinstall", "--no-user")
@@ -277,7 +281,8 @@ def _installed(inventory: Inventory, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _kept(inventory: Inventory, changing: set[str]) -> list[str]:
-    """Return what must stay as it is, as constraints."""
+    """Return what must stay as it is, as constraints. Of twins nobody knows which version is the real one."""
+    changing = {*changing, *inventory.twins()}
     return [
         f"{item.name}=={item.version}"
         for item in inventory.distributions
@@ -289,4 +294,4 @@ def _changes(inventory: Inventory, pins: Mapping[str, Pin], removes: Sequence[st
     for name in dict.fromkeys((*removes, *pins)):
         pin = pins.get(name)
         after, size = (pin.version, pin.size_bytes) if pin is not None else (None, None)
-        yield Change(name=name, before=inventory.version_of(name), after=after, size_bytes=size)
+        yield Change(name=name, before=inventory.installed_as(name), after=after, size_bytes=size)

@@ -83,7 +83,7 @@ class Project(Tool):
         """Yield the packages that the commands are about, as they are and will be, and change the files of the copy."""
 
     def _change(self, name: str, after: str | None, size_bytes: int | None = None) -> Change:
-        return Change(name=name, before=self.inventory.version_of(name), after=after, size_bytes=size_bytes)
+        return Change(name=name, before=self.inventory.installed_as(name), after=after, size_bytes=size_bytes)
 
     def _diff(self, copy: Path) -> tuple[str, ...]:
         name = self.files[0]

@@ -115,6 +115,12 @@ def refuse_unrecordable(inventory: Inventory, names: Iterable[str]) -> None:
     for item in inventory.own({*names}):
         if item.installer == "conda":
             raise Refused(f"conda installed {item.name}: run the commands of gpudoctor check, which use conda")
+        if item.files is None and item.name in inventory.twins():
+            versions = inventory.installed_as(item.name)
+            raise Refused(
+                f"{item.name} is installed twice ({versions}), and {quote(item.info)} has no list of its files"
+                " (RECORD): remove that folder, then run gpudoctor fix again"
+            )
         if item.files is None:
             raise Refused(f"{item.name} {item.version} has no list of its files (RECORD): reinstall it with pip first")
         for top in sorted({path.split("/")[0] for path in item.files} - {"..", ""}):

@@ -144,7 +144,7 @@ class Store:
             raise Refused(f"no fix of {self.prefix} is recorded: there is nothing to undo")
         inventory = read_inventory(manifest["executable"])
         for name, version in manifest["after"].items():
-            now = inventory.version_of(name)
+            now = inventory.installed_as(name)
             if now != version:
                 raise Refused(
                     f"{name} was changed after the fix (from {version or 'not installed'} to {now or 'not installed'}):"

@@ -77,7 +77,7 @@ def _refuse_outdated(inventory: Inventory, resolution: Resolution) -> None:
     Applying it would replace the record that the other fix needs for its own undo.
     """
     for change in resolution.changes:
-        now = inventory.version_of(change.name)
+        now = inventory.installed_as(change.name)
         if now != change.before:
             raise Refused(
                 f"{change.name} was changed after the plan was made (from {change.before or 'not installed'} to"
@@ -99,8 +99,9 @@ def _change(installer: Installer, resolution: Resolution, store: Store, is_worse
     say("Verifying the change")
     inventory = read_inventory(installer.inventory.executable)
     for change in resolution.changes:
-        if inventory.version_of(change.name) != change.after:
-            return f"{change.name} is {inventory.version_of(change.name) or 'not installed'}, not {change.after}"
+        now = inventory.installed_as(change.name)
+        if now != change.after:
+            return f"{change.name} is {now or 'not installed'}, not {change.after}"
     damaged = damaged_files(inventory, {pin.name for pin in resolution.pins})
     if damaged:
         return f"{len(damaged)} installed files are not those of their package, such as {damaged[0]}"
