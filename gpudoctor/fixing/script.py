@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gpudoctor.fixing.plan import Plan
+from gpudoctor.fixing.programs import Refused
 from gpudoctor.untrusted import clean
 
 _POSIX = (
@@ -18,7 +19,18 @@ _STOP = "if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }"
 
 
 def script(plan: Plan, *, windows: bool) -> str:
-    """Return the script. It ends with exit status 1 at the first step that gpudoctor does not run itself."""
+    """Return the script. It ends with exit status 1 at the first step that gpudoctor does not run itself.
+
+    Raises:
+        Refused: pip would leave one of the two versions of a package that is installed twice.
+    """
+    pip = any(" -m pip " in command for step in plan.steps for command in step.remedy.commands)
+    for change in plan.changes if pip else ():
+        if " and " in (change.before or ""):
+            raise Refused(
+                f"{change.name} is installed twice ({change.before}), and the commands of a script would leave one of"
+                " them: leave out --script"
+            )
     lines = [*(_POWERSHELL if windows else _POSIX), *_lines(plan, windows)]
     return "\n".join(lines) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,20 @@ def test_one_is_left_and_the_undo_restores_all(
     assert [path.name for path in env.packages.glob("torch-*")] == [f"torch-2.13.0+{build}.dist-info"]
     assert env.fix("--undo")["status"] == "undone"
     assert env.state() == before
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_a_script_of_pip_would_leave_one(bed: Bed, installer: str) -> None:
+    env = bed.environment(*CPU, installer=installer)
+    add_twin(env, "2.12.0")
+    done = env.gpudoctor("fix", "--script")
+    if installer == "pip":
+        why = "the commands of a script would leave one of them: leave out --script"
+        assert done.stderr == f"gpudoctor: torch is installed twice (2.12.0 and 2.13.0+cpu), and {why}\n"
+        assert (done.returncode, done.stdout) == (2, "")
+    else:
+        subprocess.run(["sh"], input=done.stdout, text=True, env=dict(bed.variables), check=False, capture_output=True)
+        assert [path.name for path in env.packages.glob("torch-*")] == ["torch-2.13.0+cu130.dist-info"]
 
 
 def test_a_fix_of_something_else_leaves_them(bed: Bed) -> None:
