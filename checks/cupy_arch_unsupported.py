@@ -6,6 +6,7 @@ from gpudoctor.data.capabilities import runs_on, toolkit_span
 from gpudoctor.model import Compiler, ComputeCapability, Cupy, CupyStatus, Devices, Finding, Fix, Gpu, Nvrtc, Severity
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind
+from gpudoctor.symptoms.answers import answers
 
 
 @check(family="cupy", explains=("cupy-unusable",))
@@ -25,6 +26,9 @@ def cupy_arch_unsupported(
     Exception: machine code for the same major and a lower minor version runs. A CuPy that runs its kernels passes.
     Reference: https://docs.cupy.dev/en/stable/install.html
     """
+    if answered := answers(symptoms, "cupy-arch-unsupported"):
+        yield answered[0]
+        return
     skip_unless(known(cupy_status.installed, "cupy.distributions"), "CuPy is not installed")
     skip_unless(cupy.platform != "rocm", "CuPy is not built for CUDA")
     skip_unless(devices != (), "there is no NVIDIA GPU")

@@ -42,6 +42,8 @@ def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: P
     found = ((_refused_fp16(said, gpu) or _found(said, gpu)) if said else None) or unused
     if found is None or of_kind(said, "asks-after-suspend", "cuda-lost-after-suspend"):
         return CpuUse()
+    if found.kind in BY_PERSON and of_kind(said, "guess-container", "guess-container-name-taken"):
+        return CpuUse()  # that says why
     program = "tensorflow" if found is unused else _program(found, said)
     if program == "torch" and pytorch.available:
         return CpuUse()  # PyTorch sees the GPU, so the program chose the CPU itself
@@ -79,6 +81,8 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
     for kind in group("program-on-cpu"):
         for symptom in of_kind(said, kind):
             works = any(other.library == symptom.library or not symptom.library for other in with_role(said, "works"))
+            if symptom.kind == "jax-cuda-missing" and with_role(said, "works"):
+                return None  # JAX warns when another program imports it
             if symptom.kind == "torch-on-cpu" and of_kind(said, "guess-container"):
                 return None  # PyTorch says only that it finds no GPU: the container was started without it
             if (kind != "cpu-ollama" or ollama or "=" in symptom.text) and not works:
@@ -91,7 +95,7 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
         return None
     wanted = (
         gpu.name
-        or of_kind(said, "@gpu-wanted")
+        or of_kind(said, "@gpu-wanted", "apple-mac-named")
         or unused
         or (about_cpu is not None and "GPU" in about_cpu.text.upper())
     )

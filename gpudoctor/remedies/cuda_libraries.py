@@ -156,7 +156,11 @@ def install_cuda_library(*, name: str, python: Python, system: System, pytorch: 
         commands=() if windows else commands,
         reference="https://developer.nvidia.com/cuda-toolkit-archive",
     )
-    return *remedies, of_toolkit
+    keep = Remedy(
+        summary=f"To keep the CUDA that is installed, find out what asks for {name}: rebuild your own extension "
+        "(remove its build folder first), or install the cuDNN built for this CUDA version, which is often what asks"
+    )
+    return *remedies, of_toolkit, *([] if cuda is not None or major is None else [keep])
 
 
 @fix

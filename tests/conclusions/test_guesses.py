@@ -126,9 +126,22 @@ def first_of(report: Report) -> str:
         ("there is no CUDA-capable GPU in this box, what now", ("no-nvidia-gpu",)),
         ("mi tarjeta gráfica es Intel UHD, ¿se puede ejecutar?", ("no-nvidia-gpu",)),
         ("an AMD card instead of nvidia is what I have here, CUDA fails", ("no-nvidia-gpu",)),
+        (
+            "YOLO in a docker container: the dataloader gives up with No space left on device, the disk is empty",
+            ("shm-too-small",),
+        ),
+        (
+            (
+                'ollama in docker computes on the CPU. Conflict. The container name "/ollama" is already in use by '
+                'container "5be0", when I add --gpus=all. How do I use my graphics card?'
+            ),
+            ("container-without-gpu",),
+        ),
+        ("M1 Mac, ComfyUI works but it is in CPU mode and far too slow", ("runs-on-cpu", "mps-issues")),
+        ("pip only ever gives me the thing for CPU, RTX 4060 Ti", ("torch-cpu-build",)),
+        ("J'ai une RTX 3060 mais c'est la version CPU de torch qui a été prise", ("torch-cpu-build",)),
         ("Con dos RTX A6000 y nproc_per_node=2 se queda parado para siempre", ("nccl-p2p-problem",)),
         ("Bei zwei Karten bleibt torchrun hängen, mit einer geht es", ("nccl-p2p-problem",)),
-        ("I end my job, but the memory of the GPU does not come back", ("gpu-memory-held-by-others", "out-of-memory")),
         ("整合包全在用 CPU, 显卡 2070 SUPER", ("runs-on-cpu", "torch-cpu-build")),
         ("RX 580 8 GB, but ollama goes on with the processor", ("rocm-unsupported-gfx",)),
         ("ddp on 2 cards gets stuck in the first step, one card is fine", ("nccl-p2p-problem",)),

@@ -93,7 +93,8 @@ def test_cudnn_before_8_has_no_wheel() -> None:
 
 
 def test_cuda_10_has_no_wheels() -> None:
-    (toolkit,) = install_cuda_library(name="libcudart.so.10.1", python=PYTHON, system=LINUX, pytorch=None)
+    toolkit, keep = install_cuda_library(name="libcudart.so.10.1", python=PYTHON, system=LINUX, pytorch=None)
+    assert "rebuild your own extension" in keep.summary
     assert "CUDA toolkit 10" in toolkit.summary
 
 
