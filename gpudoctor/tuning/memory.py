@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import replace
 
 from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, Measurement
@@ -107,6 +108,18 @@ class MemoryModel:
         is_small = is_straight and HEADROOM * last.batch_size < 1
         one_more = last.batch_size + (is_small and last.held + slope <= limit_bytes - self._surprise())
         return max(proved, one_more, min(along, math.floor(growth * last.batch_size)))
+
+    def largest_tight(self, limit_bytes: int, freed: float) -> int:
+        """Return the largest batch size for which the allocator has to free at most this share of its cache.
+
+        By the line through the last two points, which is believed as far as for `largest_likely`.
+        """
+        last = self.points[-1]
+        needs = [replace(point, held=round(point.held - freed * (point.held - point.peak))) for point in self.points]
+        slope = _slope(*needs[-2:]) if len(needs) > 1 else (needs[-1].held - self.resident) / last.batch_size
+        along = _reach(needs[-1], slope, limit_bytes - (1 - freed) * self._surprise())
+        growth = STRAIGHT_GROWTH if self._is_straight() else LINE_GROWTH
+        return min(along, math.floor(growth * last.batch_size))
 
     def _room(self, limit_bytes: int) -> float:
         return limit_bytes * (1 - HEADROOM) - self._surprise()

@@ -97,15 +97,18 @@ def refine(known: Known) -> int | None:
     return size if size not in {m.batch_size for m in known.measurements} else None
 
 
-def confirm(known: Known) -> int | None:
-    """Return a batch size to measure again because it almost misses, or almost makes, what is enough; None for none."""
+def confirm(known: Known, most: int = 2, unclear: float = UNCLEAR) -> int | None:
+    """Return a batch size to measure again because it almost misses, or almost makes, what is enough; None for none.
+
+    most: how often each may be measured. unclear: the share of the throughput that is almost.
+    """
     times = known.times
     if not times:
         return None
-    close = [size for size in times.sizes if abs(times.rate(size) / known.enough - 1) < UNCLEAR]
+    close = [size for size in times.sizes if abs(times.rate(size) / known.enough - 1) < unclear]
     deciding = [*close, max(times.sizes, key=times.rate)] if close else []
     measured = [m.batch_size for m in known.measurements]
-    return next((size for size in deciding if measured.count(size) == 1), None)
+    return min((size for size in deciding if measured.count(size) < most), key=measured.count, default=None)
 
 
 def cool(known: Known) -> int | None:

@@ -132,6 +132,9 @@ def further_reasons(
     if verdict is not None and verdict.relative_error is not None:
         error, reference = percent(verdict.relative_error), reference_name(verdict.reference)
         yield f"Numerical error against {reference}: {error} (acceptable)."
+    if chosen.allocation_retries:
+        yield "The allocator frees cached memory at each step of this batch size; the measured speed includes that."
+        yield "If PYTORCH_ALLOC_CONF=expandable_segments:True is not set, try it: it may avoid that."
     peak = chosen.peak_memory_bytes
     if peak is not None and limits.memory_bytes:
         free = 1 - peak / limits.memory_bytes

@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from gpudoctor.model.tuning import COMPLEX_PRECISIONS, OK, PRECISIONS, Measurement, Numerics, Recommendation
-from gpudoctor.tuning.executor import BUDGET_ENDED, Executor
+from gpudoctor.model.tuning import COMPLEX_PRECISIONS, PRECISIONS, Measurement, Numerics, Recommendation
+from gpudoctor.tuning.executor import Executor
 from gpudoctor.tuning.finals import settle
 from gpudoctor.tuning.known import Limits
+from gpudoctor.tuning.last_look import last_look
 from gpudoctor.tuning.reasons import (
     CLOSE,
-    ERRORS_APART,
-    WORTH_IT,
     accumulation,
     baseline_of,
     confidence_of,
@@ -23,23 +22,18 @@ from gpudoctor.tuning.reasons import (
     why_this_size,
 )
 from gpudoctor.tuning.search import SearchResult, result_of
-from gpudoctor.tuning.settings import together, trial_like
-from gpudoctor.tuning.throughput import MOST_TOLERANCE, error_of, rate
+from gpudoctor.tuning.settings import together
+from gpudoctor.tuning.throughput import rate
+from gpudoctor.tuning.turns import has_failed, take_turns, tolerance
 
 SAFEST_FIRST = (*PRECISIONS, *COMPLEX_PRECISIONS)
 """fp16 after bf16: it overflows at 65504 and needs its gradients scaled."""
-
-FEWEST_ROUNDS, MOST_ROUNDS = 2, 4
-CLEAR = 0.005
-"""The turns end when the gain is further than this from the one that decides."""
 
 NO_LIMITS = Limits()
 
 OfPrecision = TypeVar("OfPrecision", Measurement, SearchResult)
 CLOSE_WHERE_RATES_DRIFT = 0.5
 """The same share as CLOSE on a processor: other work may have halved the rate while one precision was searched."""
-
-Turns = Sequence[Sequence[Measurement]]
 
 
 def recommend(
@@ -57,12 +51,7 @@ def recommend(
     verdicts = {verdict.precision: verdict for verdict in numerics}
     searched = {result.precision: result for result in results}
     if executor is not None:
-        ready = _allowed([result for result in results if result.best], verdicts)
-        for fastest in sorted(ready, key=lambda result: result.throughput)[-1:]:
-            settled = settle(executor, fastest, limits, observe)
-            searched[settled.precision] = settled
-            ready = [settled if result is fastest else result for result in ready]
-        searched.update((again.precision, again) for again in _measured_again(executor, ready, limits, observe))
+        searched.update(_finals(executor, results, verdicts, limits, observe))
     ran = [result.best for result in searched.values() if result.best]
     allowed = _allowed(ran, verdicts)
     if not allowed:
@@ -95,19 +84,37 @@ def recommend(
     )
 
 
+def _finals(
+    executor: Executor,
+    results: Sequence[SearchResult],
+    verdicts: Mapping[str, Numerics],
+    limits: Limits,
+    observe: Callable[[Measurement], None],
+) -> dict[str, SearchResult]:
+    """Return what more measurements say of the best: settled where rates vary, in turns if close, after a last look."""
+    ready = _allowed([result for result in results if result.best], verdicts)
+    if not ready:
+        return {}
+    fastest = max(ready, key=lambda result: result.throughput)
+    settled = settle(executor, fastest, limits, observe)
+    ready = [settled if result is fastest else result for result in ready]
+    found = {result.precision: result for result in (settled, *_measured_again(executor, ready, limits, observe))}
+    latest = {result.precision: result for result in (*ready, *found.values())}
+    bests = [result.best for result in latest.values() if result.best]
+    if not bests:
+        return found
+    chosen = latest[choose(bests).precision]
+    return found | {chosen.precision: last_look(executor, chosen, limits, observe)}
+
+
 def choose(measured: Sequence[Measurement]) -> Measurement:
     """Return the fastest, or a safer one that is as fast within the noise: so that two runs give the same answer."""
     fastest = max(measured, key=rate)
     return next(
         candidate
         for candidate in sorted(measured, key=lambda measurement: SAFEST_FIRST.index(measurement.precision))
-        if rate(fastest) / rate(candidate) - 1 <= _tolerance(fastest, candidate)
+        if rate(fastest) / rate(candidate) - 1 <= tolerance(fastest, candidate)
     )
-
-
-def _tolerance(fastest: Measurement, candidate: Measurement) -> float:
-    """Return by which share a safer precision may be slower. It is limited, because a few slow steps show no noise."""
-    return min(max(WORTH_IT, ERRORS_APART * error_of(fastest, candidate)), MOST_TOLERANCE)
 
 
 def _allowed(found: Sequence[OfPrecision], verdicts: Mapping[str, Numerics]) -> list[OfPrecision]:
@@ -127,36 +134,11 @@ def _measured_again(
     close = CLOSE_WHERE_RATES_DRIFT if limits.drifts else CLOSE
     if len(pair) < 2 or pair[1].throughput < pair[0].throughput * (1 - close):
         return []
-    turns: list[list[Measurement]] = []
-    while executor.now() < limits.deadline and not _decided(turns):
-        turn = [_again(executor, result.best, limits) for result in pair if result.best]
-        if any(measurement.detail == BUDGET_ENDED for measurement in turn):  # it says nothing of a precision
-            break
-        turns.append(turn)
-        for measurement in turn:
-            observe(measurement)
+    turns = take_turns(executor, [result.best for result in pair if result.best], limits, observe)
     if not turns:
         return []
     taken = zip(*turns, strict=True)
-    if _has_failed(turns):
+    if has_failed(turns):
         measured = [(*result.measurements, *more) for result, more in zip(pair, taken, strict=True)]
         return [result_of(result.precision, all_, limits) for result, all_ in zip(pair, measured, strict=True)]
     return [replace(result, best=together(more)) for result, more in zip(pair, taken, strict=False)]
-
-
-def _has_failed(turns: Turns) -> bool:
-    return any(measurement.status != OK for turn in turns for measurement in turn)
-
-
-def _decided(turns: Turns) -> bool:
-    failed = _has_failed(turns)
-    if failed or len(turns) < FEWEST_ROUNDS:
-        return failed
-    first, second = (rate(together(taken)) for taken in zip(*turns, strict=True))
-    return len(turns) >= MOST_ROUNDS or abs(abs(first / second - 1) - WORTH_IT) > CLEAR
-
-
-def _again(executor: Executor, best: Measurement, limits: Limits) -> Measurement:
-    trial = trial_like(best, best.settings)
-    left = max(limits.deadline - executor.now(), 0.0)
-    return executor.measure(trial, replace(limits.effort, limit_seconds=min(limits.effort.limit_seconds, left)))

@@ -1,12 +1,12 @@
 """The search of one precision: it measures what the policies ask for, and says which batch size is the best."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from gpudoctor.errors import WorkloadError
 from gpudoctor.model.record import record
-from gpudoctor.model.tuning import UNSUPPORTED, Measurement, Trial
+from gpudoctor.model.tuning import OK, OUT_OF_MEMORY, UNSUPPORTED, Measurement, Trial
 from gpudoctor.tuning.executor import BUDGET_ENDED, Effort, Executor
 from gpudoctor.tuning.known import Known, Limits
 from gpudoctor.tuning.policies import EXHAUSTIVE, SEARCH, Policy, chosen
@@ -14,6 +14,10 @@ from gpudoctor.tuning.throughput import undisturbed
 
 HANGS, HANGS_STEPS = 3.0, 20
 """A trial hangs after this many times what it should take, plus the longest time that so many steps could take."""
+
+
+SAME_MEMORY = {"fp32": "tf32", "tf32": "fp32", "bf16": "fp16", "fp16": "bf16"}
+"""Precisions whose tensors have the same sizes: a batch that runs out of memory in one does in the other."""
 
 
 @record
@@ -77,6 +81,18 @@ def search(
             answered[size] = measurement.batch_size
             known = Known((*known.measurements, measurement), limits)
     return replace(result_of(precision, known.measurements, limits), cut_short=cut_short)
+
+
+def without_failures(limits: Limits, precision: str, results: Mapping[str, SearchResult]) -> Limits:
+    """Return the limits of a search that tries nothing larger than what ran in the precision of the same memory.
+
+    As they are if that one has not run out of memory, or has not been searched.
+    """
+    same = results.get(SAME_MEMORY.get(precision, ""))
+    measured = same.measurements if same else ()
+    failed = min((m.batch_size for m in measured if m.status == OUT_OF_MEMORY), default=None)
+    ran = [m.batch_size for m in measured if failed and m.status == OK and m.batch_size < failed]
+    return replace(limits, largest_batch=min(max(ran), limits.largest_batch or max(ran))) if ran else limits
 
 
 def exhaustive(

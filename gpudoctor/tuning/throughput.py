@@ -76,6 +76,11 @@ class StepTimes:
         """Return the throughput, in batch sizes per second."""
         return batch_size / self.seconds(batch_size)
 
+    def promised(self, batch_size: int) -> float | None:
+        """Return the time of a step by the line through the two next smaller measured sizes; None without two."""
+        smaller = [point for point in self.points if point.batch_size < batch_size][-2:]
+        return _through(*smaller).at(batch_size) if len(smaller) > 1 else None
+
     @property
     def tolerance(self) -> float:
         """Return the share by which two throughputs count as equal: what is worth it, or the noise of the fastest."""

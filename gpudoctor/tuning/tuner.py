@@ -27,7 +27,7 @@ from gpudoctor.tuning.known import EFFORT, Limits
 from gpudoctor.tuning.recommend import recommend
 from gpudoctor.tuning.saved import differences
 from gpudoctor.tuning.scouting import scout
-from gpudoctor.tuning.search import exhaustive, result_of, search
+from gpudoctor.tuning.search import exhaustive, result_of, search, without_failures
 from gpudoctor.tuning.settings import EFFORT as SWITCH_EFFORT
 from gpudoctor.tuning.settings import (
     candidates,
@@ -225,7 +225,7 @@ def _search(run: TuningRun, precision: str, seconds: float) -> None:
     find = exhaustive if request.exhaustive else search
     enough = max(deadline, executor.now() + LEAST_SHARE * request.budget_seconds)
     before = tuple(m for m in run.known.measurements if m.precision == precision)
-    limits = replace(run.limits, deadline=enough)
+    limits = without_failures(replace(run.limits, deadline=enough), precision, run.results)
     found = find(executor, precision, limits, run.add, before=before)
     run.results[precision] = found if request.exhaustive else scout(executor, found, limits, run.add)
     if not found.cut_short:

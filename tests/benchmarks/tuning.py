@@ -20,7 +20,7 @@ from gpudoctor.model.record import record
 from gpudoctor.model.tuning import OK, Measurement
 from gpudoctor.tuning.known import Limits
 from gpudoctor.tuning.recommend import recommend
-from gpudoctor.tuning.search import search
+from gpudoctor.tuning.search import SearchResult, search, without_failures
 from tests.benchmarks.tuning_policies import POLICIES
 from tests.tuning.simulated_device import HELD_OUT, SILENT, TUNED_ON, Ranges, Scenario, SimulatedDevice, draw
 
@@ -115,8 +115,10 @@ def gpudoctor_run(scenario: Scenario, noise: float, repeat: int) -> Run | None:
     device = SimulatedDevice(scenario, noise, repeat)
     limits = Limits(memory_bytes=scenario.memory_bytes if scenario.measures_memory else None)
     numerics = [device.compare(precision) for precision in scenario.precisions]
-    results = [search(device, precision, limits, lambda _: None) for precision in scenario.precisions]
-    advice = recommend(device, results, numerics, limits)
+    results: dict[str, SearchResult] = {}
+    for precision in scenario.precisions:
+        results[precision] = search(device, precision, without_failures(limits, precision, results), lambda _: None)
+    advice = recommend(device, tuple(results.values()), numerics, limits)
     if advice is None:
         return None
     answer = advice.precision, advice.batch_size

@@ -75,6 +75,22 @@ def test_one_batch_predicts_along_the_resident_memory() -> None:
     assert model(64).estimate(128) == RESIDENT + 2 * (peak(64) - RESIDENT)
 
 
+@pytest.mark.parametrize(
+    ("freed", "limit", "largest"),
+    [
+        pytest.param(0.0, 1000, 50, id="nothing is freed: what it holds fills the memory"),
+        pytest.param(0.5, 1000, 57, id="half of the cache is"),
+        pytest.param(1.0, 1000, 66, id="all of it: what is allocated fills the memory"),
+        pytest.param(0.5, 9000, 80, id="no further than a line through three points is believed"),
+    ],
+)
+def test_the_largest_batch_for_which_a_share_of_the_cache_is_freed(freed: float, limit: int, largest: int) -> None:
+    """15 MiB are allocated for each sample, and 5 more are held."""
+    points = [MemoryPoint(batch_size=b, peak=15 * b * MIB, held=20 * b * MIB) for b in (10, 20, 40)]
+    assert MemoryModel(points, 0).largest_tight(limit * MIB, freed) == largest
+    assert MemoryModel(points[2:], 0).largest_tight(limit * MIB, freed) == min(largest, 60)
+
+
 def test_a_line_is_believed_for_half_as_much_again_and_for_twice_if_three_points_are_on_it() -> None:
     flat = [MemoryPoint(batch_size=b, peak=1000 * MIB + MIB * b, held=1000 * MIB + MIB * b) for b in (8, 16, 32)]
     limit = 1200 * MIB

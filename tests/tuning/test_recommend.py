@@ -273,7 +273,7 @@ def test_a_gain_at_the_edge_is_measured_longer() -> None:
     device = Device(bf16=3000.0, fp16=3060.0)
     results = [result(measurement("bf16", 3000.0)), result(measurement("fp16", 3060.0))]
     recommend(device, results, passed("bf16", "fp16"))
-    assert len(device.asked) == 8
+    assert len(device.asked) == 12
 
 
 def test_what_is_far_apart_is_not_measured_again() -> None:

@@ -410,8 +410,16 @@ def test_the_knee_is_as_fast_as_is_just_enough() -> None:
 
 @pytest.mark.usefixtures("halves")
 def test_what_just_misses_being_unclear_is_not_measured_again() -> None:
-    assert confirm(known({1: 2.0, 5: 2.5}, largest_batch=5)) is None
-    assert confirm(known({1: 1.75, 5: 2.5}, largest_batch=5)) == 1
+    assert confirm(known({1: 2.0, 5: 2.5}, largest_batch=5), unclear=0.5) is None
+    assert confirm(known({1: 1.75, 5: 2.5}, largest_batch=5), unclear=0.5) == 1
+
+
+def test_what_was_measured_least_often_is_confirmed_first() -> None:
+    once = known({1: 1.0, 2: 1.97, 4: 3.94}).measurements
+    assert confirm(Known(once, Limits()), unclear=0.1) == 1
+    assert confirm(Known((*once, once[0]), Limits()), unclear=0.1) == 2
+    assert confirm(Known((*once, *once), Limits()), unclear=0.1) is None
+    assert confirm(Known((*once, *once), Limits()), most=3, unclear=0.1) == 1
 
 
 @pytest.mark.usefixtures("halves")

@@ -105,7 +105,7 @@ def test_a_precision_that_fails_is_named_and_not_measured() -> None:
 def test_a_precision_that_the_device_has_not_is_named() -> None:
     tuning = tune(Device(), Request(precisions=("fp32", "fp8"), budget_seconds=1000))
     assert statuses(tuning, "fp8") == {UNSUPPORTED}
-    assert statuses(tuning, "fp32") == {OK}
+    assert OK in statuses(tuning, "fp32")
     assert statuses(tuning, "bf16") == set()
 
 
