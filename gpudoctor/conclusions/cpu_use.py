@@ -73,21 +73,37 @@ def _refused_fp16(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
 
 
 def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
-    """Return the evidence that a program computes on the CPU.
-
-    "100% CPU" counts only from Ollama. People's words count if a GPU is wanted and nothing else fails.
-    """
-    ollama = bool(of_kind(said, "about-ollama", "ollama-*"))
+    """Return the evidence that a program computes on the CPU: its own messages first, then people's words."""
     for kind in group("program-on-cpu"):
         for symptom in of_kind(said, kind):
-            works = any(other.library == symptom.library or not symptom.library for other in with_role(said, "works"))
-            if symptom.kind == "jax-cuda-missing" and with_role(said, "works"):
-                return None  # JAX warns when another program imports it
-            if symptom.kind == "torch-on-cpu" and of_kind(said, "guess-container"):
-                return None  # PyTorch says only that it finds no GPU: the container was started without it
-            if (kind != "cpu-ollama" or ollama or "=" in symptom.text) and not works:
+            if _explained(symptom, said):
+                return None
+            if _counts(symptom, said):
                 chosen = kind in AS_CHOSEN and of_kind(said, "cpu-chosen") and not of_kind(said, "@gpu-wanted")
                 return None if chosen else symptom
+    return _by_person(said, gpu)
+
+
+def _explained(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:
+    """Return whether a message about the CPU is no evidence in this report, because something else explains it.
+
+    JAX warns also if another program imports it. PyTorch says only that it finds no GPU: if the report is of a
+    container, that was started without it.
+    """
+    if symptom.kind == "jax-cuda-missing":
+        return bool(with_role(said, "works"))
+    return symptom.kind == "torch-on-cpu" and bool(of_kind(said, "guess-container"))
+
+
+def _counts(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:
+    """Return whether a message counts: "100% CPU" only from Ollama, none if its program is seen to use the GPU."""
+    if any(other.library == symptom.library or not symptom.library for other in with_role(said, "works")):
+        return False
+    return symptom.kind != "cpu-ollama" or "=" in symptom.text or bool(of_kind(said, "about-ollama", "ollama-*"))
+
+
+def _by_person(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
+    """Return the words of a person that count: a GPU is wanted and nothing else fails."""
     complained = of_kind(said, "@cpu-complaint") and not of_kind(said, "cpu-in-passing")
     about_cpu = first(of_kind(said, "cpu-use-reported")) if complained else None
     unused = first(of_kind(said, "gpu-unused-reported"))
