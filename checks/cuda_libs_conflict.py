@@ -6,6 +6,7 @@ from gpudoctor.data.cuda_libraries import cuda_major_of, wheel_of
 from gpudoctor.model import CudaLibraries, DriverState, Finding, Fix, MissingSymbol, Pytorch, Severity, Symptom
 from gpudoctor.registry import Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, pasted, with_code
+from gpudoctor.symptoms.answers import answers
 
 FRAMEWORKS = {"tensorflow": "TensorFlow", "jax": "JAX"}
 # What the errors of cuInit mean. Source: cuda.h of CUDA 13.5
@@ -68,6 +69,8 @@ def cuda_libs_conflict(
         yield Finding.warning("libcuda.so.1", summary, (libcuda.fact,), *fixes)
     elif cuda_libraries.missing is not None:
         yield _missing(cuda_libraries.missing, pytorch)
+    elif answered := answers(symptoms, "cuda-libs-conflict"):
+        yield answered[0]
     elif not cuda_libraries.known:
         raise Skip("toolkit.library_path_libraries is unknown")
     elif cuda_libraries.shadowing:

@@ -6,6 +6,7 @@ from gpudoctor.data.rocm import gfx_target_of
 from gpudoctor.model import Devices, Finding, Fix, Pytorch, System
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
+from gpudoctor.symptoms.answers import answers
 
 
 @check(
@@ -21,6 +22,9 @@ def rocm_build_on_nvidia(
     the processor: most ROCm builds have no code for those.
     Reference: https://pytorch.org/get-started/locally/
     """
+    if answered := answers(symptoms, "rocm-build-on-nvidia"):
+        yield answered[0]
+        return
     skip_unless(known(pytorch.build, "torch.build") == "rocm", "PyTorch is not a ROCm build")
     gpus = system.nvidia_gpus or ()
     amd = [gpu for gpu in system.pci_gpus or () if gpu.vendor == "amd"]

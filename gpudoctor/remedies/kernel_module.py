@@ -92,7 +92,9 @@ def reload_uvm(
     """Return how to load the kernel module nvidia_uvm again and restore its device nodes."""
     restart = Fix("reboot", summary="If that does not help, reboot")
     if place.in_wsl or place.is_windows:
-        return (restart,)
+        return Fix("reboot", summary="Restart WSL" if place.in_wsl else "Restart Windows"), Fix(
+            "reinstall-driver-on-windows"
+        )
     if place.in_container:
         return (Fix("make-uvm-nodes-on-host"),)
     missing = driver.uvm_loaded is False

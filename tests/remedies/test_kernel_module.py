@@ -167,7 +167,7 @@ SUSPEND = (
             [("sudo nvidia-modprobe -u -c=0", "docker restart CONTAINER")],
             id="container",
         ),
-        pytest.param(Place(in_wsl=True), Driver(), [("wsl --shutdown",)], id="WSL"),
+        pytest.param(Place(in_wsl=True), Driver(), [("wsl --shutdown",), ("nvidia-smi",)], id="WSL"),
     ],
 )
 def test_reloading_uvm(place: Place, driver: Driver, commands: list[tuple[str, ...]]) -> None:

@@ -161,6 +161,7 @@ def test_an_interpreter_without_the_hook(tmp_path: Path) -> None:
 SHELL = "import subprocess, sys; sys.exit(subprocess.call(['sh', '-c', ' '.join(sys.argv[1:])]))"
 KILL = """
 import os, runpy, signal, sys, threading
+import torch  # takes longer than the program on a busy machine
 sys.argv = [{path!r}, "healthy", "20000", "cpu"]
 threading.Timer(8, os.kill, (os.getpid(), signal.SIGKILL)).start()
 runpy.run_path({path!r}, run_name="__main__")
