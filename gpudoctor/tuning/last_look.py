@@ -6,6 +6,7 @@ if it is faster in turns, the cost of freeing included. Trials may only use `--m
 rest is there for a longer sample or another process.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -95,8 +96,10 @@ def tight(chosen: int, known: Known) -> int | None:
     limit, memory = known.limits.memory_bytes, known.memory
     if limit is None or not memory.shows_slope or any(m.allocation_retries for m in known.measurements):
         return None
-    bounds = [memory.largest_tight(limit, FREED), *(size - 1 for size in known.failed if size > known.largest)]
-    size = min((*bounds, known.limits.largest_batch or bounds[0]))
+    predicted = memory.largest_tight(limit, FREED)
+    if predicted >= min((size for size in known.failed if size > known.largest), default=math.inf):
+        return None  # the prediction is wrong
+    size = min(predicted, known.limits.largest_batch or predicted)
     size = size if size < MULTIPLE_FROM else size // MULTIPLE * MULTIPLE
     fastest = max((point.rate for point in known.times.points if point.batch_size <= chosen), default=0.0)
     return size if size > known.largest and known.times.rate(size) > (1 + PROMISING) * fastest else None

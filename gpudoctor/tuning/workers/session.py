@@ -28,7 +28,15 @@ from gpudoctor.tuning.workers.precision import BASELINES, make_precision
 from gpudoctor.tuning.workload import Workload, WorkloadFactory
 
 HEADROOM = 1.1
-"""What the allocator may have of what trials may use: the search counts bytes in use, and fragments take some more."""
+"""What a process may have of what trials may use, except on a GPU: libraries and fragments take some more."""
+
+
+def process_limit_bytes(kind: str, usable_bytes: int) -> int:
+    """Return what a worker on this kind of device may have.
+
+    On a GPU the search counts what the allocator holds. A batch for which it has to free its cache must show that.
+    """
+    return usable_bytes if kind == "cuda" else int(usable_bytes * HEADROOM)
 
 
 class Session:
@@ -97,7 +105,7 @@ class Session:
         """Return the bench; from here on the process has the memory that trials may use, and no more."""
         usable = self._described.memory_usable_bytes
         if usable is not None:
-            self._device.limit_memory(int(usable * HEADROOM))
+            self._device.limit_memory(process_limit_bytes(self._device.kind, usable))
         return Bench(self._factory, self._device, self._library)
 
     def answer_workload(self, request: Mapping[str, Any]) -> TunedWorkload:
