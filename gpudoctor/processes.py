@@ -28,6 +28,8 @@ POLL_SECONDS = 0.1
 GRACE_SECONDS = 5.0
 """A process that waits inside the driver ignores SIGKILL: it is left behind after this long."""
 
+FOREIGN = "a worker's answer is not a JSON object: something else wrote to its channel"
+
 BOOT = """
 import sys
 sys.path[:] = [entry for entry in sys.path if entry]
@@ -121,11 +123,14 @@ class Worker:
     def receive(self, timeout_seconds: float) -> dict[str, Any]:
         """Return the next answer. An answer that already arrived counts, even after the time limit.
 
+        A line that is not an answer is skipped: a sitecustomize.py or a .pth file may print it when Python starts.
+
         Raises:
             WorkerEnded: the process ended first.
             WorkerSilent: there was no answer in time. The process is to be ended.
+            GpudoctorError: in that time something else was printed.
         """
-        deadline = time.monotonic() + timeout_seconds
+        deadline, is_foreign = time.monotonic() + timeout_seconds, False
         while True:
             left = deadline - time.monotonic()
             ended = self._process.poll() is not None
@@ -133,13 +138,18 @@ class Worker:
                 for reader in self._readers:
                     reader.join(POLL_SECONDS)  # what it started and left behind may hold the pipe open
             try:
-                return _parse(self._answers.get(block=not ended, timeout=max(0.0, min(left, POLL_SECONDS))))
+                line = self._answers.get(block=not ended, timeout=max(0.0, min(left, POLL_SECONDS)))
             except queue.Empty:
-                pass
-            if ended:
-                raise WorkerEnded(self._process.returncode, self.stderr_tail())
-            if left <= 0:
-                raise WorkerSilent(timeout_seconds)
+                if ended:
+                    raise WorkerEnded(self._process.returncode, self.stderr_tail()) from None
+                if left <= 0 and is_foreign:
+                    raise GpudoctorError(FOREIGN) from None
+                if left <= 0:
+                    raise WorkerSilent(timeout_seconds) from None
+                continue
+            if (answer := _parse(line)) is not None:
+                return answer
+            is_foreign = True
 
     def stderr_tail(self) -> str:
         """Return the last lines of standard error."""
@@ -184,14 +194,13 @@ class Worker:
                 self._stderr.append(line)
 
 
-def _parse(line: bytes) -> dict[str, Any]:
+def _parse(line: bytes) -> dict[str, Any] | None:
+    """Return the answer; None if it is none."""
     try:
         answer = json.loads(line)
     except ValueError:
-        answer = None
-    if not isinstance(answer, dict):
-        raise GpudoctorError("a worker's answer is not a JSON object: something else wrote to its channel")
-    return answer
+        return None
+    return answer if isinstance(answer, dict) else None
 
 
 def _death(status: int) -> str:

@@ -129,7 +129,8 @@ def test_silence_is_named_with_its_limit(start: Start) -> None:
 @pytest.mark.parametrize("line", ["nonsense", "[1]", '"text"'])
 def test_what_is_not_an_answer(start: Start, line: str) -> None:
     with pytest.raises(GpudoctorError, match="not a JSON object"):
-        start(f"echo '{line}'; read forever").receive(LONG_SECONDS)
+        start(f"echo '{line}'; read forever").receive(1.0)
+    assert start(f"echo '{line}'; echo '{{\"facts\": 1}}'; read forever").receive(LONG_SECONDS) == {"facts": 1}
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="files of Linux")

@@ -64,7 +64,7 @@ def fix(names: tuple[str, ...], undo: bool, resume: bool, project: bool, **optio
             raise UsageError("--undo takes no ids, and cannot be combined with --continue")
         if undo and (options["dry_run"] or options["script"]):
             raise UsageError("--undo has no plan to show: leave out --dry-run and --script")
-        run = _Run(options)
+        run = _Run(options, names)
         if undo:
             run.undo()
         if resume:
@@ -96,7 +96,7 @@ def install(names: tuple[str, ...], **options: Any) -> NoReturn:
     from gpudoctor.fixing.requested import requested_steps
 
     with _errors_as(options["format_name"]):
-        run = _Run(options)
+        run = _Run(options, names)
         report = run.check()
         run.refuse_if_another_is_active(report)
         try:
@@ -134,7 +134,7 @@ def _errors_as(format_name: str) -> Iterator[None]:
 class _Run:
     """One call of either command: its options, and what the fix is done with."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: dict[str, Any], named: Sequence[str]) -> None:
         from gpudoctor.engine.plan import configured
         from gpudoctor.fixing.run import Fixer, default_interpreter
 
@@ -142,10 +142,10 @@ class _Run:
             raise UsageError("--script prints a shell script: leave out --format json, whose plan has the commands too")
         self.options = options
         self.is_json, self.is_dry = options["format_name"] == "json", options["dry_run"] or options["script"]
-        named = options["interpreter"]
-        self.here = f" --python {shlex.quote(named)}" if named else ""
-        plan = configured((), (), (), None, ImageRequest())
+        self.here = f" --python {shlex.quote(options['interpreter'])}" if options["interpreter"] else ""
+        plan = configured(tuple(named), (), (), None, ImageRequest())
         self.rules, self.ignored = plan.rules, plan.ignored
+        self.selected = () if named else plan.names  # a fix of what is named is verified by all checks
         machine = setting(options["interpreter"], options["timeout"], fast=options["fast"], images=plan.images)
         self.setting = replace(machine, profile=plan.profile)
         interpreter = default_interpreter(self.setting.interpreter, sys.executable)
@@ -160,7 +160,7 @@ class _Run:
     def _ask(self) -> Report:
         from gpudoctor.engine.checkup import check_host
 
-        return check_host(local_host(self.setting), (), self.ignored, self.rules)
+        return check_host(local_host(self.setting), self.selected, self.ignored, self.rules)
 
     def undo(self) -> NoReturn:
         """Restore the environment and the project's files, and say so."""
@@ -266,6 +266,9 @@ class _Run:
             print_text(render_json(result))
         elif self.options["script"] and result.status == "planned":
             print_text(script(result.plan, windows=sys.platform == "win32"))
+        elif self.options["script"] and result.status == "fixed":  # nothing to do: a shell may run what is printed
+            for line in ending(result, self.here):
+                _print(f"# {line}")
         else:
             has_plan = result.status in ("planned", "not-fixed", "fixed")
             for line in plan_lines(result.plan, self.here) if has_plan else ():

@@ -11,7 +11,7 @@ from pathlib import Path
 from gpudoctor.errors import UsageError
 from gpudoctor.files import read_bounded, write_whole
 from gpudoctor.fixing.project_files import FileEdit
-from gpudoctor.fixing.requests import forget, state_file
+from gpudoctor.fixing.requests import forget, made_state_file, state_file
 
 KIND = ".edits"
 SCHEMA = "gpudoctor/fix-edits/1"
@@ -20,9 +20,12 @@ _MOST_BYTES = 1 << 25
 
 def keep(interpreter: str, edits: Sequence[FileEdit], of: str) -> None:
     """Save what will be changed. of: identifies the record of the environment's change; "" if there is none."""
+    if not edits:
+        forget(interpreter, KIND)
+        return
     rows = [{"path": str(edit.path.absolute()), "before": edit.before, "after": edit.after} for edit in edits]
     content = json.dumps({"schema": SCHEMA, "of": of, "edits": rows})
-    write_whole(state_file(interpreter, KIND), content, private=True)
+    write_whole(made_state_file(interpreter, KIND), content, private=True)
 
 
 def kept(interpreter: str, of: str) -> tuple[FileEdit, ...]:

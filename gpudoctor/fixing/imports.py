@@ -26,16 +26,26 @@ def not_importable(inventory: Inventory, names: Collection[str], environ: Mappin
         module, left = module_of(item), deadline - time.monotonic()
         if module:
             why = _complaint(inventory.executable, module, environ, left) if left > 0 else TOO_SLOW
-            found.update({item.name: why} if why else {})
+            is_wrong_guess = is_editable(item) and why == f"ModuleNotFoundError: No module named '{module}'"
+            found.update({item.name: why} if why and not is_wrong_guess else {})
     return found
 
 
 def module_of(item: Distribution) -> str:
-    """Return the main module of a distribution: the one with its name, else its only one; "" if there are several."""
+    """Return the main module of a distribution: the one with its name, else its only one; "" if there are several.
+
+    The files of an editable install are elsewhere: its module is probably named like it.
+    """
     public = sorted({name for path in item.files or () if (name := _module(path)) and not name.startswith("_")})
     own = item.name.replace("-", "_")
     named = [name for name in public if own == name.lower() or own.startswith(f"{name.lower()}_")]
-    return next(iter(named or (public if len(public) == 1 else ())), "")
+    guessed = (own,) if is_editable(item) and own.isidentifier() else ()
+    return next(iter(named or (public if len(public) == 1 else guessed)), "")
+
+
+def is_editable(item: Distribution) -> bool:
+    """Return whether it is installed as a link to its source code."""
+    return bool(re.search(r'"editable": *true', item.direct_url))
 
 
 def _module(path: str) -> str:

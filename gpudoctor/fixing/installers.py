@@ -22,9 +22,12 @@ from gpudoctor.fixing.record import Scope
 from gpudoctor.fixing.resolution import Change, Pin, Resolution
 from gpudoctor.fixing.settings import index_problem, refuse_elsewhere
 from gpudoctor.fixing.sizes import size_of_pip, sizes_of_pip, sizes_of_uv
+from gpudoctor.privacy import mask_secrets
 
 NEVER_DRAGGED = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton", "jax", "jaxlib", "numpy")
 """What a fix of something else leaves as it is. CuPy distributions too, of whatever name."""
+
+_ON = ("1", "true", "yes", "on", "t", "y")  # as pip reads a setting
 
 FIRST_PIP_WITH_REPORT = Version("23.0")  # the format of its report is stable from there on
 
@@ -83,10 +86,23 @@ class _OfWheels(Installer):
             except Failed as error:
                 raise Refused(f"{self.name} finds no versions that go together: {error}") from None
             pins.update({pin.name: pin for pin in found})
+            self._refuse_left_out(action, pins)
         removes = tuple(dict.fromkeys((*removes, *(name for name in self.inventory.twins() if name in pins))))
         return Resolution(
             pins=tuple(pins.values()), removes=removes, changes=tuple(_changes(self.inventory, pins, removes))
         )
+
+    def _refuse_left_out(self, action: Action, pins: Mapping[str, Pin]) -> None:
+        """Refuse if the plan leaves out what the action asks for: settings such as an override do that."""
+        for requirement in map(Requirement, action.requirements):
+            name = canonicalize_name(requirement.name)
+            version = self.inventory.version_of(name)
+            has_it = version is not None and requirement.specifier.contains(version, prereleases=True)
+            if name not in pins and not has_it:
+                raise Refused(
+                    f"{self.name} leaves {name} as it is, although {requirement} is asked for: a setting overrides it,"
+                    " such as override-dependencies in pyproject.toml or uv.toml"
+                )
 
     @abstractmethod
     def _dry_run(self, action: Action, forced: set[str], constraints: Sequence[str]) -> list[Pin]:
@@ -158,6 +174,10 @@ class Pip(_OfWheels):
 
     def _index_problem(self, command: Sequence[str], why: str) -> str:
         """Return why nothing was found: pip keeps to itself that an index refused to answer."""
+        if why.startswith("the index has no ") and self.environ.get("PIP_NO_INDEX", "").lower() in _ON:
+            folders = mask_secrets(self.environ.get("PIP_FIND_LINKS", ""))
+            there = f"{folders} {why.removeprefix('the index ')}" if folders else "PIP_FIND_LINKS names no folder"
+            return f"PIP_NO_INDEX forbids every index, and {there}"
         if not re.fullmatch(r"the index has no [^:]+", why):
             return why
         return index_problem("\n".join(map(str, run_to_end([*command, "-vv"], self.environ)))) or why

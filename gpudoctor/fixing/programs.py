@@ -207,6 +207,9 @@ def complaint(said: str) -> str:
     caused = re.search(r"The conflict is caused by:\n((?:[ \t]+\S.*\n)+)", said)
     if caused:
         return "; ".join(line.strip() for line in caused[1].splitlines())
+    tampered = re.search(r"DO NOT MATCH THE HASHES[^\n]*\n\s+(\S+)", said)
+    if tampered:
+        return f"{tampered[1]} is not the file that the index announced: its hash differs"
     missing = re.search(r"ERROR: No matching distribution found for (.+)", said)
     if missing:
         versions = re.search(r"\(from versions: (.+)\)", said)

@@ -18,7 +18,7 @@ from gpudoctor.fixing.resolution import Change, Pin, Resolution
 from gpudoctor.model.record import record
 from gpudoctor.trust import refuse_links_of_others
 
-PATTERNS = ("requirements*.txt", "constraints*.txt", "pyproject.toml", "Dockerfile*")
+PATTERNS = ("requirements*.txt", "requirements*.in", "constraints*.txt", "pyproject.toml", "Dockerfile*")
 COMPOSE = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
 _INCLUDED = r"(?m)^[ \t]*(?:-r|-c|--requirement|--constraint)[ =]*([^\s#=][^\s#]*)"
 _MOST_BYTES, _MOST_FILES = 1 << 20, 50
@@ -94,7 +94,7 @@ def _compose(folder: Path) -> Path | None:
 def _files(folder: Path) -> list[Path]:
     """Return the files that may name versions, and the project files that a requirements file includes."""
     found = {path for pattern in PATTERNS for path in folder.glob(pattern)}
-    unread = [path for path in found if path.suffix == ".txt"]
+    unread = [path for path in found if path.suffix in (".txt", ".in")]
     while unread and len(found) < _MOST_FILES:
         path = unread.pop()
         for name in re.findall(_INCLUDED, _read(path) or ""):

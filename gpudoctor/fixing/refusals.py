@@ -42,6 +42,7 @@ def refuse_environment(inventory: Inventory, commands: Sequence[str] = (), tool:
     if not inventory.is_virtual and prefix in SYSTEM_PREFIXES:
         raise Refused(f"{inventory.executable} is the system's own Python: create an environment with {new}")
     _refuse_owner(inventory)
+    _refuse_outside(inventory)
     _refuse_tools(prefix)
     _refuse_lock(prefix, commands, tool)
 
@@ -67,6 +68,18 @@ def _refuse_owner(inventory: Inventory) -> None:
                 raise Refused(f"{place} is a link of another user: name the environment's own path")
             if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise Refused(f"{place} cannot be written: make it writable, or create your own environment")
+
+
+def _refuse_outside(inventory: Inventory) -> None:
+    """Refuse packages that are outside the environment: only what is inside is recorded, and can be restored."""
+    prefix = os.path.realpath(inventory.prefix)
+    for folder in inventory.folders:
+        real = os.path.realpath(folder)
+        if os.path.commonpath((prefix, real)) != prefix:
+            raise Refused(
+                f"the packages of {inventory.prefix} are outside it, in {real}, where a fix could not be undone: create"
+                " an environment without that link"
+            )
 
 
 def _user(number: int) -> str:

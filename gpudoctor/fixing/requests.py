@@ -16,7 +16,7 @@ _MOST_BYTES = 1 << 16
 
 def remember(interpreter: str, names: tuple[str, ...]) -> None:
     """Save the requested ids; none for the root cause, which may be a different one later."""
-    write_whole(state_file(interpreter), json.dumps({"schema": SCHEMA, "names": names}), private=True)
+    write_whole(made_state_file(interpreter), json.dumps({"schema": SCHEMA, "names": names}), private=True)
 
 
 def remembered(interpreter: str) -> tuple[str, ...]:
@@ -37,17 +37,28 @@ def forget(interpreter: str, kind: str = "") -> None:
 
 
 def state_file(interpreter: str, kind: str = "") -> Path:
-    """Return the state file of an environment. kind: the end of its name.
+    """Return the state file of an environment; it need not exist. kind: the end of its name.
 
     Raises:
-        UsageError: there is no folder for it that is this user's.
+        UsageError: its folder is not this user's.
     """
     folder = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "gpudoctor", "fix")
     refuse_links_of_others(folder)
+    if os.path.isdir(folder):
+        refuse_if_writable_by_others(str(folder))
+    return folder / f"{hashlib.sha256(os.path.abspath(interpreter).encode()).hexdigest()[:16]}{kind}.json"
+
+
+def made_state_file(interpreter: str, kind: str = "") -> Path:
+    """Return the state file of an environment, in a folder that exists.
+
+    Raises:
+        UsageError: the folder cannot be created, or is not this user's.
+    """
+    folder = state_file(interpreter, kind).parent
     try:
         with created_without(0o077):
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot create {folder} ({error.strerror}): set XDG_STATE_HOME to another folder") from None
-    refuse_if_writable_by_others(str(folder))
-    return folder / f"{hashlib.sha256(os.path.abspath(interpreter).encode()).hexdigest()[:16]}{kind}.json"
+    return state_file(interpreter, kind)

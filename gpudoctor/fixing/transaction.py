@@ -17,7 +17,7 @@ from gpudoctor.fixing.imports import TOO_SLOW, not_importable
 from gpudoctor.fixing.installed_files import damaged_files, paths_of
 from gpudoctor.fixing.installers import Installer
 from gpudoctor.fixing.programs import Failed, Refused
-from gpudoctor.fixing.record import LARGEST_COPY_BYTES, digest_of, scope_of, take
+from gpudoctor.fixing.record import LARGEST_COPY_BYTES, Scope, digest_of, scope_of, take
 from gpudoctor.fixing.refusals import refuse_if_full, refuse_if_used, refuse_unrecordable
 from gpudoctor.fixing.resolution import Resolution
 from gpudoctor.fixing.store import Say, Store
@@ -40,6 +40,8 @@ def apply(
     names = {change.name for change in resolution.changes}
     if installer.name not in ("conda", "pixi"):  # what they install is recorded as a whole
         refuse_unrecordable(inventory, names)
+    old = [path for item in inventory.own(names) for path in paths_of(item.folder, (*(item.files or ()), item.info))]
+    _refuse_if_used(inventory, scope_of(store.prefix, inventory.folders, old))  # before a long download
     store.fetched.mkdir()
     try:
         say("Fetching the packages")
@@ -48,11 +50,8 @@ def apply(
             new = [*_paths_of_fetched(store.fetched, inventory, resolution)]
         except Failed as error:
             raise Refused(f"{str(error).rstrip('.')}. Nothing was changed") from None
-        old = [
-            path for item in inventory.own(names) for path in paths_of(item.folder, (*(item.files or ()), item.info))
-        ]
         touched = scope_of(store.prefix, inventory.folders, [*old, *(path for path, _ in new)])
-        refuse_if_used(inventory, (str(path) for path in touched.paths(touched.roots)))
+        _refuse_if_used(inventory, touched)
         scope = installer.whole_scope() or touched
         kind = {"whole": scope is not touched, "base": os.path.relpath(scope.prefix, touched.prefix)}
         recorded = 0 if scope.links else _small_bytes(scope.paths(scope.roots))
@@ -69,6 +68,11 @@ def apply(
         return "", []
     finally:
         shutil.rmtree(store.fetched, ignore_errors=True)
+
+
+def _refuse_if_used(inventory: Inventory, scope: Scope) -> None:
+    """Refuse to change files that a process has loaded. Raises Refused."""
+    refuse_if_used(inventory, map(str, scope.paths(scope.roots)))
 
 
 def _refuse_outdated(inventory: Inventory, resolution: Resolution) -> None:
@@ -107,7 +111,7 @@ def _change(installer: Installer, resolution: Resolution, store: Store, is_worse
         return f"{len(damaged)} installed files are not those of their package, such as {damaged[0]}"
     new = sorted(installer.broken() - broken)
     if new:
-        return new[0]
+        return new[0].rstrip(".")
     for name, why in not_importable(inventory, names, installer.environ).items():
         if name not in unusable and why != TOO_SLOW:
             return f"{name} {inventory.version_of(name)} cannot be imported: {why}"

@@ -97,3 +97,24 @@ def test_the_module_of_a_distribution(name: str, files: tuple[str, ...], module:
         name=name, version="1", requires=(), info="", files=files, installer="pip", direct_url="", own=True
     )
     assert module_of(distribution) == module
+
+
+def test_an_editable_extension_that_fits_only_the_old_pytorch(bed: Bed) -> None:
+    source = bed.folder / "source" / "my_ops"
+    source.mkdir(parents=True)
+    built_for = f"import torch.version\nif torch.version.__version__ != '2.13.0+cpu':\n    raise ImportError({ABI!r})\n"
+    (source / "__init__.py").write_text(built_for)
+    env = bed.environment(*CPU)
+    for name in ("my-ops", "named-otherwise"):  # the module of the second has another name
+        info = env.packages / f"{name.replace('-', '_')}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\nRequires-Dist: torch\n")
+        (info / "direct_url.json").write_text('{"url": "file:///source", "dir_info": {"editable": true}}')
+        (info / "RECORD").write_text(f"{info.name}/METADATA,,\n{info.name}/RECORD,,\n")
+    (env.packages / "my_ops.pth").write_text(f"{source.parent}\n")
+    before = env.state()
+    done = env.fix("torch-cpu-build", "--yes")
+    assert (done["status"], done["exit"]) == ("undone", 1)
+    assert done["why"] == f"my-ops 1 cannot be imported: ImportError: {ABI}"
+    assert "named-otherwise" not in done["said"]
+    assert env.state() == before

@@ -120,6 +120,7 @@ def test_a_process_that_uses_pytorch(bed: Bed) -> None:
         process.communicate(b"\n")
     assert (done["status"], done["exit"]) == ("refused", 2)
     assert f"(process {process.pid}) uses the packages of" in done["why"]
+    assert "Fetching" not in done["said"]
     assert env.state() == before
 
 
@@ -174,3 +175,17 @@ def test_a_uv_that_shows_no_plan(bed: Bed) -> None:
     program.chmod(0o755)
     with pytest.raises(Refused, match="this version of uv does not show its plan as JSON: update uv"):
         Uv(known, {"PATH": str(bed.folder)}).resolve([ACTION])
+
+
+def test_a_python_that_prints_when_it_starts_and_a_home_that_cannot_be_written(bed: Bed) -> None:
+    env = bed.environment(*CPU)
+    (env.packages / "sitecustomize.py").write_text("print('hello')\n")
+    (bed.folder / "file").write_text("")
+    fix_and_undo(env, XDG_STATE_HOME=str(bed.folder / "file" / "state"))
+
+
+def test_a_script_with_nothing_to_do_is_still_a_script(bed: Bed) -> None:
+    env = bed.environment("torch==2.13.0+cu130", "torchvision==0.28.0+cu130", "tiny")
+    done = env.gpudoctor("fix", "--script")
+    assert (done.returncode, done.stdout[:16]) == (0, "# Nothing to do:")
+    assert subprocess.run(["sh"], input=done.stdout, text=True, check=False).returncode == 0

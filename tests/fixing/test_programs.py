@@ -16,6 +16,11 @@ To fix this you could try to:
 ERROR: Cannot install flash-attn==2.8.1 and torch==2.13.0+cu130
 ERROR: ResolutionImpossible: for help visit https://pip.pypa.io/
 """
+PIP_HASH = """\
+ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated the package versions, ...
+    torch==2.13.0+cu130 from https://index.example/torch-2.13.0%2Bcu130-py3-none-any.whl:
+        Expected sha256 00
+"""
 PIP_MISSING = """\
 ERROR: Could not find a version that satisfies the requirement torch==9 (from versions: 2.12.0, 2.13.0)
 ERROR: No matching distribution found for torch==9
@@ -46,6 +51,9 @@ error: No solution found when resolving dependencies
             UV_CONFLICT,
             "Because flash-attn<=2.8.1 depends on torch<2.13 and you require torch==2.13.0+cu130, they clash.",
             id="uv",
+        ),
+        pytest.param(
+            PIP_HASH, "torch==2.13.0+cu130 is not the file that the index announced: its hash differs", id="hash"
         ),
         pytest.param("Collecting torch\nERROR: broken pipe\n", "broken pipe", id="any other error"),
         pytest.param(

@@ -177,6 +177,13 @@ def test_a_file_that_requirements_include_is_changed_too(tmp_path: Path) -> None
     assert [edit.path for edit in edits_of(PLAN, [], project)] == [project / "pins" / "gpu.txt"]
 
 
+def test_what_a_requirements_file_is_compiled_from_is_changed_too(tmp_path: Path) -> None:
+    for name in ("requirements.txt", "requirements.in", "requirements-gpu.in"):
+        (tmp_path / name).write_text("torch==2.13.0+cpu  # ours\n")
+    names = ["requirements-gpu.in", "requirements.in", "requirements.txt"]
+    assert [edit.path.name for edit in edits_of(PLAN, [], tmp_path)] == names
+
+
 def test_a_file_with_hashes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text(f"torch==2.12.0 \\\n    --hash=sha256:{'0' * 64}\n")
     with pytest.raises(UsageError, match=r"requirements\.txt has package hashes"):

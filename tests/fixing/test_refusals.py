@@ -163,3 +163,15 @@ def test_an_index_that_cannot_be_reached(bed: Bed) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "the index http://127.0.0.1:1/simple cannot be reached" in done.stderr
     assert env.state() == before
+
+
+def test_packages_outside_the_environment(tmp_path: Path) -> None:
+    """A link to another disk, for space: what is there is not recorded, so that a fix could not be undone."""
+    known = inventory(tmp_path / "env")
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "env" / "lib64").symlink_to(tmp_path / "env" / "lib")
+    refuse_environment(replace(known, folders=(*known.folders, str(tmp_path / "env" / "lib64"))))
+    (tmp_path / "env" / "lib").rmdir()
+    (tmp_path / "env" / "lib").symlink_to(tmp_path / "disk")
+    with pytest.raises(Refused, match=rf"are outside it, in {tmp_path}/disk, where a fix could not be undone"):
+        refuse_environment(known)
