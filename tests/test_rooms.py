@@ -50,8 +50,8 @@ ALLOWED = {
         *("triage", "trust"),
     },
     "fixing": {
-        *("conclusions", "containers", "data", "errors", "files", "model", "privacy", "processes", "remedies", "trust"),
-        "untrusted",
+        *("conclusions", "containers", "data", "errors", "files", "model", "parsers", "privacy", "processes"),
+        *("remedies", "trust", "untrusted"),
     },
     "reporters": {
         *("conclusions", "data", "engine", "model", "privacy", "registry", "snapshots", "tuning", "untrusted"),

@@ -3,6 +3,7 @@
 import difflib
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from abc import abstractmethod
@@ -13,6 +14,8 @@ from packaging.utils import canonicalize_name
 
 from gpudoctor.fixing.actions import Action
 from gpudoctor.fixing.environment import Inventory
+from gpudoctor.fixing.installers import name_of
+from gpudoctor.fixing.places import place_of
 from gpudoctor.fixing.programs import Failed, Refused, run, run_to_end
 from gpudoctor.fixing.record import Scope
 from gpudoctor.fixing.resolution import Change, Pin, Resolution
@@ -62,6 +65,7 @@ class Project(Tool):
             try:
                 planned = (*self._planned(commands, copy),)
             except Failed as error:
+                self._refuse_second_place(actions)
                 raise Refused(f"{self.name} finds no versions that go together: {error}") from None
             diff = self._diff(Path(copy))
         changes = tuple(change for change in planned if change.before != change.after)
@@ -69,6 +73,20 @@ class Project(Tool):
         pins = tuple(Pin(name=change.name, version=change.after) for change in wheels if change.after is not None)
         removes = tuple(change.name for change in wheels if change.after is None)
         return Resolution(pins=pins, removes=removes, changes=changes, diff=diff, commands=commands)
+
+    def _refuse_second_place(self, actions: Sequence[Action]) -> None:
+        """Refuse with the right commands if a group, an extra or a workspace member asks for one of the packages."""
+        names = {name_of(requirement) for action in actions for requirement in action.requirements}
+        place = place_of(Path(self.folder), names, self.inventory.markers)
+        if place:
+            commands = (
+                [*action.command[:2], *(place if action.requirements else ()), *action.command[2:]]
+                for action in actions
+            )
+            raise Refused(
+                f"the project asks for another version with {shlex.join(place)}: change it there, in {self.folder},"
+                f" with {' && '.join(map(shlex.join, commands))}"
+            )
 
     def _copy(self, copy: Path) -> None:
         inside = os.path.relpath(self.inventory.prefix, self.folder).split(os.sep)[0]

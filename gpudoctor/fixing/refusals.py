@@ -77,8 +77,8 @@ def _refuse_outside(inventory: Inventory) -> None:
         real = os.path.realpath(folder)
         if os.path.commonpath((prefix, real)) != prefix:
             raise Refused(
-                f"the packages of {inventory.prefix} are outside it, in {real}, where a fix could not be undone: create"
-                " an environment without that link"
+                f"the packages of {inventory.prefix} are outside it, in {real}, and a fix of them could not be undone:"
+                " create an environment without that link"
             )
 
 

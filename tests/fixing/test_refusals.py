@@ -173,5 +173,5 @@ def test_packages_outside_the_environment(tmp_path: Path) -> None:
     refuse_environment(replace(known, folders=(*known.folders, str(tmp_path / "env" / "lib64"))))
     (tmp_path / "env" / "lib").rmdir()
     (tmp_path / "env" / "lib").symlink_to(tmp_path / "disk")
-    with pytest.raises(Refused, match=rf"are outside it, in {tmp_path}/disk, where a fix could not be undone"):
+    with pytest.raises(Refused, match=rf"are outside it, in {tmp_path}/disk, and a fix of them could not be undone"):
         refuse_environment(known)
