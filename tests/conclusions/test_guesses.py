@@ -477,6 +477,15 @@ def test_words_suggest_a_cause(text: str, accepted: tuple[str, ...]) -> None:
         "nvidia-smi shows 97% GPU utilisation during training, is that too much?",
         "docker with --gpus all works great, torch sees both cards. How can I limit memory?",
         "the gpu reaches 83C under load, clocks are stable at 1900MHz, everything is fast. fine?",
+        "numpy 2.1: np.Inf was removed, so the unit tests fail on the GPU runner with the T4",
+        "nccl-tests, 8 ranks, avg bus bandwidth 185. Is that reasonable for 8 A100? No hang, no warning",
+        "Node type not found IPAdapterAdvanced. GPU is a 4070 Super, everything else renders fine",
+        "The container on our GPU node is unable to access github.com: could not resolve host",
+        "ClusterQueues with nvidia.com/gpu quota work as documented. What we are missing is decay of past usage",
+        "It never causes an out of memory, but what is the rest on the GPU? The CUDA context?",
+        "Is the RX 9070 XT supported yet? I have a 6900 XT that works well with pytorch",
+        "Do I need to rebuild the containers if I upgrade the driver from 535 to 550?",
+        "In 3.0 we are going to drop support for compute capability 5.x. Objections?",
     ],
 )
 def test_what_healthy_people_say_is_no_fault(text: str) -> None:
