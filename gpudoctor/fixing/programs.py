@@ -23,6 +23,7 @@ _ELSEWHERE = (
     *("PIP_NO_DEPS", "PIP_IGNORE_INSTALLED", "PIP_FORCE_REINSTALL", "PIP_UPGRADE", "PIP_REQUIREMENT", "PIP_EDITABLE"),
     *("PIP_BREAK_SYSTEM_PACKAGES", "PIP_NO_COMPILE", "PIP_LOG", "UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_TARGET"),
     *("UV_PREFIX", "UV_BREAK_SYSTEM_PACKAGES", "UV_REINSTALL", "UV_NO_INSTALLER_METADATA", "PYTHONPATH", "PYTHONHOME"),
+    "COLUMNS",  # uv breaks its lines there
 )
 _SILENT = ("conda", "poetry", "pixi")  # they say nothing while they look for a solution
 _NETWORK = frozenset(("install", "download", "compile", "add", "lock", "update"))

@@ -31,6 +31,7 @@ FIRST_OF_CUDA_12 = ComputeCapability(5, 0)
 FIRST_WITH_NAMED_DEFAULT = (1, 8, 1)
 # The oldest Python that still gets fixes. Source: https://devguide.python.org/versions/
 OLD_PYTHON = (3, 10)
+ROCM_TRITON = "pytorch-triton-rocm"
 COMPANIONS = ("torchvision", "torchaudio")
 VERIFY = "import torch; print(torch.__version__, torch.cuda.is_available())"
 
@@ -85,6 +86,7 @@ def install_torch(  # noqa: PLR0913
         summary=_summary(choice, machine, environment, pytorch),
         commands=(
             *environment.setup,
+            *_removal_of_rocm_triton(environment, python),
             *_pip_commands(environment, choice, _companions(python, origin)),
             environment.run(VERIFY),
         ),
@@ -133,6 +135,12 @@ def _companions(python: Python, origin: Origin | None) -> dict[str, Package | No
     if origin is not None and origin.is_report and not listed:
         needed = [*COMPANIONS]
     return {name: packages.get(name) for name in needed}
+
+
+def _removal_of_rocm_triton(environment: Environment, python: Python) -> Iterator[str]:
+    """Yield the command that removes what the ROCm build has left: the CUDA build's triton has the same files."""
+    if any(p.name == ROCM_TRITON for p in python.packages or ()) and not (environment.project or environment.setup):
+        yield environment.uninstall([ROCM_TRITON])
 
 
 def _pip_commands(environment: Environment, choice: Choice, companions: Mapping[str, Package | None]) -> Iterator[str]:

@@ -64,3 +64,12 @@ def test_what_the_configuration_leaves_out_is_fixed_only_if_it_is_named(bed: Bed
         unasked, named = env.fix("--dry-run"), env.fix("torch-cpu-build", "--dry-run")
         assert [step["check"] for step in unasked["plan"]] == []
         assert [step["check"] for step in named["plan"]] == ["torch-cpu-build"]
+
+
+@pytest.mark.skipif(UV is None, reason="uv is not installed")
+def test_a_narrow_terminal_does_not_cut_what_uv_complains_about(bed: Bed) -> None:
+    env = bed.environment("torch==2.13.0+cpu", "tiny", installer="uv")
+    (bed.folder / "file").write_text("")
+    why = env.fix("--yes", COLUMNS="20", UV_CACHE_DIR=str(bed.folder / "file" / "cache"))["why"]
+    assert "Failed to initialize cache at" in why
+    assert "Not a directory" in why

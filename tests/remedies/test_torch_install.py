@@ -11,6 +11,7 @@ from gpudoctor.model import (
     Device,
     Driver,
     DriverVersion,
+    Package,
     PackageVersion,
     PciGpu,
     Place,
@@ -107,3 +108,11 @@ def test_what_conda_installed_is_replaced_with_conda() -> None:
     for pytorch in (replace(KNOWN, conda_build="py3.12_cpu"), replace(KNOWN, conda_cpuonly=True)):
         assert advised(pytorch=pytorch, devices=(RTX_4090,), python=conda).commands[0].startswith("conda ")
     assert not advised(pytorch=KNOWN, devices=(RTX_4090,), python=conda).commands[0].startswith("conda ")
+
+
+def test_the_triton_of_a_rocm_build_is_removed_first() -> None:
+    """The CUDA build's triton has the same files: to uninstall the other later would remove them."""
+    left = (Package(name="pytorch-triton-rocm", version=PackageVersion("3.5.0")),)
+    commands = advised(python=replace(PYTHON, packages=left), devices=(RTX_4090,)).commands
+    assert commands[0] == "/v/bin/python -m pip uninstall -y pytorch-triton-rocm"
+    assert commands[1:] == advised(devices=(RTX_4090,)).commands
