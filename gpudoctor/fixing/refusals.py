@@ -75,7 +75,7 @@ def _refuse_outside(inventory: Inventory) -> None:
     prefix = os.path.realpath(inventory.prefix)
     for folder in inventory.folders:
         real = os.path.realpath(folder)
-        if os.path.commonpath((prefix, real)) != prefix:
+        if not Path(real).is_relative_to(prefix):  # on Windows it may be another drive
             raise Refused(
                 f"the packages of {inventory.prefix} are outside it, in {real}, and a fix of them could not be undone:"
                 " create an environment without that link"
