@@ -25,7 +25,7 @@ def amp_unsupported(devices: Devices = None, symptoms: Symptoms = None) -> Itera
     """
     failed = answers(symptoms, "amp-unsupported")
     yield from failed
-    slow = of_kind(symptoms, "amp-no-gain")[:1]
+    slow = (of_kind(symptoms, "amp-no-gain") or _slow_with_amp(symptoms))[:1]
     named = of_kind(symptoms, *NAMED)
     if slow and named and not devices:
         yield _named(slow[0], named[0])
@@ -45,6 +45,12 @@ def amp_unsupported(devices: Devices = None, symptoms: Symptoms = None) -> Itera
     yield from findings.values()
     if unknown and not findings and not said:
         raise Skip(unknown)
+
+
+def _slow_with_amp(symptoms: Symptoms) -> tuple[Symptom, ...]:
+    """Return the complaint about a slow program that uses mixed precision by default, on a GTX 16."""
+    is_of_16 = of_kind(symptoms, "gpu-named-gtx-16") and of_kind(symptoms, "amp-by-default")
+    return of_kind(symptoms, "slow-program-reported") if is_of_16 else ()
 
 
 def _named(slow: Symptom, gpu: Symptom) -> Finding:

@@ -58,6 +58,8 @@ def _cuda_on_mac(system: System, symptoms: Symptoms) -> Iterator[Finding]:
     named = of_kind(symptoms, "apple-mac-named")
     if is_mac and system.machine != "arm64" and of_kind(symptoms, "torch-no-driver"):
         return
+    if system.machine != "arm64" and of_kind(symptoms, "topic-no-nvidia"):
+        return  # a Mac before Apple silicon: nothing there computes with MPS
     asked = of_kind(symptoms, "torch-not-compiled-with-cuda", "asks-for-cuda")
     if asked and (is_mac or (named and system.os is None)):
         summary = f"A program asks for CUDA on a Mac, but PyTorch has MPS there: {asked[0].text}"
