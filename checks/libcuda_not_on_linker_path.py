@@ -19,7 +19,11 @@ LOADERS = ("libcuda-not-found-by-numba", "libcuda-not-opened", "nvidia-smi-witho
     ),
 )
 def libcuda_not_on_linker_path(
-    place: Place, pytorch: Pytorch, driver: Driver = Driver(), devices: Devices = None, symptoms: Symptoms = None
+    place: Place,
+    pytorch: Pytorch,
+    driver: Driver = Driver(),
+    devices: Devices = None,
+    symptoms: Symptoms = None,
 ) -> Iterator[Finding]:
     """The driver's library libcuda is installed where the loader or the linker does not look.
 
@@ -56,6 +60,12 @@ def libcuda_not_on_linker_path(
             Fix("find-libcuda"),
             certain=driver_answers or driver.module_version is not None,
         )
+        return
+    opened = first(of_kind(symptoms, "libcuda-not-opened"))
+    if opened is not None and place.given_gpu:
+        summary = "The loader in the container finds no libcuda.so.1, although the container asks for the GPU"
+        evidence = (opened.fact, "container.gpus_requested")
+        yield Finding.error("libcuda.so.1", summary, evidence, Fix("find-libcuda-in-container"), certain=False)
         return
     if known(driver.libcuda_path, "driver.libcuda_path"):
         return

@@ -92,7 +92,7 @@ def _explained(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:
     """
     if symptom.kind == "jax-cuda-missing":
         return bool(with_role(said, "works"))
-    return symptom.kind == "torch-on-cpu" and bool(of_kind(said, "guess-container"))
+    return symptom.kind == "torch-on-cpu" and bool(of_kind(said, "guess-container", "guess-container-without-runtime"))
 
 
 def _counts(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.model import (
+    Container,
     Device,
     Driver,
     DriverVersion,
@@ -117,3 +118,12 @@ def test_a_loaded_module_is_a_driver_too() -> None:
     (finding,) = run_check("libcuda-not-on-linker-path", symptoms=(said,), driver=driver).findings
     assert finding.summary.endswith("although the driver's kernel module 460.91.03 is loaded")
     assert finding.certain
+
+
+def test_a_container_that_asks_for_the_gpu_and_has_no_libcuda() -> None:
+    sections: dict[str, Any] = {"container": Container(engine="docker", gpus_requested=True), "symptoms": (LOADER,)}
+    (finding,) = run_check("libcuda-not-on-linker-path", **sections).findings
+    assert finding.summary.startswith("The loader in the container finds no libcuda.so.1")
+    assert run_check("driver-missing", **sections).reason == (
+        "a container that asks for the GPU uses the driver of its host"
+    )

@@ -148,6 +148,20 @@ def first_of(report: Report) -> str:
         ("训练结束后进程没了, 显存却一直不放, 变成了僵尸进程", ("out-of-memory", "gpu-memory-held-by-others")),
         ("yolov5 training is much slower than it should be on my GTX 1660 Ti", ("amp-unsupported",)),
         ("cudaMemcpyPeer gives zeros and the journal fills with IO_PAGE_FAULT", ("nccl-p2p-problem",)),
+        ("Laptop with an RTX 4060, Windows. torch says is_available is False", ("torch-cpu-build",)),
+        ("InvokeAI auf einem Mac: mit SDXL bekomme ich jedes Mal ein völlig schwarzes Bild", ("fp16-nan",)),
+        (
+            "Which tensorflow-gpu goes with CUDA 12.1 on Windows? The table ends much earlier",
+            ("tensorflow-no-gpu-build",),
+        ),
+        (
+            "inside the docker image the build stops: No CUDA runtime is found, using CUDA_HOME='/usr/local/cuda'",
+            ("container-without-gpu",),
+        ),
+        (
+            "NixOS: in Julia I get No system CUDA driver found, other programs use the card",
+            ("libcuda-not-on-linker-path",),
+        ),
         ("Con dos RTX A6000 y nproc_per_node=2 se queda parado para siempre", ("nccl-p2p-problem",)),
         ("Bei zwei Karten bleibt torchrun hängen, mit einer geht es", ("nccl-p2p-problem",)),
         ("整合包全在用 CPU, 显卡 2070 SUPER", ("runs-on-cpu", "torch-cpu-build")),
