@@ -67,8 +67,8 @@ def _refused_fp16(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
     """Return the message that fp16 is not supported if the GPU supports it: then the program computes on the CPU."""
     refused = first(of_kind(said, "ctranslate2-fp16-refused"))
     named = [capability_of(symptom.text) for symptom in of_kind(said, "nvidia-gpu-named")]
-    known = [known.capability for known in gpu.known] + [capability for capability in named if capability is not None]
-    tables = [features(capability) for capability in known]
+    shown = [one.capability for one in gpu.known]
+    tables = [features(capability) for capability in (*shown, *named) if capability is not None]
     return refused if any(table is not None and table.tensor_cores for table in tables) else None
 
 
