@@ -36,7 +36,7 @@ def driver_missing(
     """
     skip_unless(not place.in_container, "a container uses the driver of its host")
     skip_unless(not of_kind(symptoms, "@no-driver-expected"), "no driver is expected here")
-    skip_unless(not place.given_gpu, "a container that asks for the GPU uses the driver of its host")
+    skip_unless(not place.asks_for_gpu, "a container that asks for the GPU uses the driver of its host")
     skip_unless(not place.in_wsl, "WSL uses the Windows driver")
     skip_unless(not place.is_mac, "macOS has no NVIDIA GPUs")
     skip_unless(not system.amd_gfx_targets, "the GPU is an AMD GPU")

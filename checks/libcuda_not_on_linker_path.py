@@ -62,7 +62,7 @@ def libcuda_not_on_linker_path(
         )
         return
     opened = first(of_kind(symptoms, "libcuda-not-opened"))
-    if opened is not None and place.given_gpu:
+    if opened is not None and place.asks_for_gpu:
         summary = "The loader in the container finds no libcuda.so.1, although the container asks for the GPU"
         evidence = (opened.fact, "container.gpus_requested")
         yield Finding.error("libcuda.so.1", summary, evidence, Fix("find-libcuda-in-container"), certain=False)

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from gpudoctor.data.capabilities import features
-from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import AmdGpu, CpuUse, Gpu, Place, Python, Pytorch, Symptom
 from gpudoctor.symptoms import Symptoms, first, group, of_kind, pasted, with_role
+from gpudoctor.symptoms.named_gpus import capabilities
 
 # Symptoms that are not a fault if the CPU was chosen.
 AS_CHOSEN = ("cpu-ultralytics", "cpu-device", "torch-on-cpu")
@@ -66,9 +66,7 @@ def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: P
 def _refused_fp16(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
     """Return the message that fp16 is not supported if the GPU supports it: then the program computes on the CPU."""
     refused = first(of_kind(said, "ctranslate2-fp16-refused"))
-    named = [capability_of(symptom.text) for symptom in of_kind(said, "nvidia-gpu-named")]
-    shown = [one.capability for one in gpu.known]
-    tables = [features(capability) for capability in (*shown, *named) if capability is not None]
+    tables = [features(capability) for capability in capabilities(gpu, said)]
     return refused if any(table is not None and table.tensor_cores for table in tables) else None
 
 
@@ -104,19 +102,24 @@ def _counts(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:
 
 def _by_person(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
     """Return the words of a person that count: a GPU is wanted and nothing else fails."""
-    complained = of_kind(said, "@cpu-complaint") and not of_kind(said, "cpu-in-passing")
-    about_cpu = first(of_kind(said, "cpu-use-reported")) if complained else None
-    unused = first(of_kind(said, "gpu-unused-reported"))
     if with_role(said, "works") or any(not s.kind.startswith(OF_CPU) for s in with_role(said, "failure")):
         return None
-    wanted = (
-        gpu.name
-        or of_kind(said, "@gpu-wanted", "apple-mac-named")
-        or unused
-        or (about_cpu is not None and "GPU" in about_cpu.text.upper())
-    )
-    if about_cpu and wanted:
-        return about_cpu
+    unused = first(of_kind(said, "gpu-unused-reported"))
+    return _cpu_named(said, gpu, unused) or _gpu_idle(said, gpu, unused)
+
+
+def _cpu_named(said: tuple[Symptom, ...], gpu: Gpu, unused: Symptom | None) -> Symptom | None:
+    """Return the complaint that names the CPU, if the report wants a GPU."""
+    complained = of_kind(said, "@cpu-complaint") and not of_kind(said, "cpu-in-passing")
+    about_cpu = first(of_kind(said, "cpu-use-reported")) if complained else None
+    if about_cpu is None:
+        return None
+    wanted = gpu.name or unused or of_kind(said, "@gpu-wanted", "apple-mac-named") or "GPU" in about_cpu.text.upper()
+    return about_cpu if wanted else None
+
+
+def _gpu_idle(said: tuple[Symptom, ...], gpu: Gpu, unused: Symptom | None) -> Symptom | None:
+    """Return the words that the GPU does nothing, or that it was asked for and the program is slow."""
     if unused is None and of_kind(said, *WITH_OWN_ENGINE):
         unused = first(of_kind(said, "asks-gpu-unused"))
     asked = of_kind(said, "gpu-asked-for")

@@ -18,7 +18,7 @@ def place(system: System = System(), container: Container = Container(), symptom
     return Place(
         in_container=bool(system.container),
         about_container=bool(system.container or started),
-        given_gpu=bool(container.gpus_requested),
+        asks_for_gpu=bool(container.gpus_requested),
         in_wsl=bool(system.wsl),
         is_mac=system.os == "darwin",
         is_windows=system.os == "windows",

@@ -60,7 +60,9 @@ class Place:
     about_container: Annotated[bool, Fact("the facts are of a container: by signs in it, or by how it was started")] = (
         False
     )
-    given_gpu: Annotated[bool, Fact("the facts are of a container that was started with an option for the GPU")] = False
+    asks_for_gpu: Annotated[bool, Fact("the facts are of a container that was started with an option for the GPU")] = (
+        False
+    )
     in_wsl: bool = False
     is_mac: bool = False
     is_windows: bool = False

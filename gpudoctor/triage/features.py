@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.model import (
     ComputeCapability,
     Container,
@@ -17,7 +16,8 @@ from gpudoctor.model import (
     Symptom,
     System,
 )
-from gpudoctor.symptoms import Symptoms, of_kind, with_role
+from gpudoctor.symptoms import Symptoms, with_role
+from gpudoctor.symptoms.named_gpus import capabilities
 
 SYMPTOM = "symptom:"
 GROUPS = ("about-", "place-", "asks-", "shown-")
@@ -87,8 +87,7 @@ def _program_messages(symptoms: Symptoms) -> tuple[Symptom, ...]:
 
 def _generations(gpu: Gpu, symptoms: Symptoms) -> Iterator[str]:
     """Yield "gpu:old" for GPUs that new builds no longer support, "gpu:new" for GPUs that old builds do not know."""
-    names = [symptom.text for symptom in of_kind(symptoms, "nvidia-gpu-named")]
-    known = [found.capability for found in gpu.known] + [c for c in map(capability_of, names) if c is not None]
+    known = capabilities(gpu, symptoms)
     if any(capability < OLDEST_BUILT for capability in known):
         yield "gpu:old"
     if any(capability >= NEWEST for capability in known):
