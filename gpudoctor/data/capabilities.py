@@ -20,6 +20,8 @@ _ORIN_RUNS_DESKTOP_CODE = CudaVersion(13, 2)
 # Turing without tensor cores (TU116, TU117): capability 7.5 like the RTX 20 series, without half of what that has.
 # Source: https://en.wikipedia.org/wiki/GeForce_16_series; NVIDIA's data sheets of the T series name no tensor cores.
 _MINOR_TURING = r"\b(GTX ?16\d\d(?:Ti|S)?|MX[45]50|(Quadro )?T(400|500|550|600|1000|1200|2000))\b"
+# Of Fermi and older GPUs. Source: "Unsupported Features", https://docs.nvidia.com/cuda/archive/9.0/cuda-toolkit-release-notes/
+LAST_BEFORE_KEPLER = CudaVersion(8, 0)
 
 
 @record
@@ -101,6 +103,8 @@ def last_driver_branch(capability: ComputeCapability) -> str | None:
 
 def last_toolkit(capability: ComputeCapability) -> CudaVersion | None:
     """Return the last CUDA toolkit that compiles for the device; None while it is supported, or unknown."""
+    if is_before_kepler(capability):
+        return LAST_BEFORE_KEPLER
     row = features(capability)
     return row.last_toolkit if row is not None else None
 
@@ -112,10 +116,7 @@ def first_toolkit(capability: ComputeCapability) -> CudaVersion | None:
 
 
 def is_before_kepler(capability: ComputeCapability) -> bool:
-    """Return whether the device is Fermi or older, which CUDA 9.0 and newer do not support.
-
-    Source: "Unsupported Features", https://docs.nvidia.com/cuda/archive/9.0/cuda-toolkit-release-notes/
-    """
+    """Return whether the device is Fermi or older, which CUDA 9.0 and newer do not support."""
     return capability < ComputeCapability(3, 0)
 
 
