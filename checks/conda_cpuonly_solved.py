@@ -29,15 +29,19 @@ def conda_cpuonly_solved(
     if not (said or torch.conda_cpuonly or "cpu" in str(build)):
         return
     wanted = cuda_intent.conda or cuda_intent.fact
-    is_asked = build and origin.is_report and not place.is_mac  # who pastes this list asks about a GPU
+    complained = said and of_kind(symptoms, "asks-trouble", "asks-failure")
+    is_asked = (build or complained) and origin.is_report and not place.is_mac  # who pastes this asks about a GPU
     if not wanted and not is_asked:
         known(gpu.name, "devices")
     if gpu.name == "":
         return
     version = f" {torch.version}" if torch.version else ""
+    chosen = f"the CPU build{f' {build}' if build else ''} of PyTorch{version}"
+    evidence = "torch.conda_build" if build else said
     if gpu.name is None and not wanted:
-        summary = f"conda chose the CPU build {build} of PyTorch{version}, which cannot use an NVIDIA GPU"
-        yield Finding.warning(f"torch{version}", summary, ("torch.conda_build",), Fix("install-torch-with-conda"))
+        summary = f"conda chose {chosen}, which cannot use an NVIDIA GPU"
+        fixes = Fix("install-torch-with-conda"), Fix("name-conda-build")
+        yield Finding.warning(f"torch{version}", summary, (evidence,), *fixes)
         return
     forced = " because its package cpuonly is installed" if torch.conda_cpuonly else ""
     why = f"the GPU is {gpu.name}" if gpu.name else cuda_intent.conda_reason or cuda_intent.reason
@@ -45,8 +49,8 @@ def conda_cpuonly_solved(
     cuda = next((version for version in asked if version[:2] in ("12", "13")), "12")
     yield Finding.error(
         f"torch{version}",
-        f"conda chose the CPU build{f' {build}' if build else ''} of PyTorch{version}{forced}, and {why}",
-        ("torch.conda_build" if build else said, "torch.conda_cpuonly", gpu.fact or wanted),
+        f"conda chose {chosen}{forced}, and {why}",
+        (evidence, "torch.conda_cpuonly", gpu.fact or wanted),
         Fix("install-torch-for-gpu-nodes", cuda=cuda) if of_kind(symptoms, "login-node-install") else None,
         Fix("install-torch-with-conda"),
         Fix("keep-torch-release"),

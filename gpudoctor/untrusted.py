@@ -20,8 +20,12 @@ _PLAIN = str.maketrans(
 
 ENDS_OF_LINES = ("\n", "\r\n", "\r", "#012")  # the last one by rsyslog, within a message
 
-# Marks before a line that do not belong to it: quote marks, frames of pip's output, names of processes.
-_DECORATION = r"^(?:\s{0,3}>(?!>>)\s?)+|^\s*[│┃]\s?|^\s*\((?:\w+ )?pid=\d+(?:, ip=[\d.]+)?\)\s?|^\[rank\d+\]:\s?"
+# A line around code in Markdown, with the name of a language at most. What else is on the line was pasted.
+_FENCE = r"^\s*`{3,}\s?[\w+#.-]{0,16}\s*$"
+# Marks before a line that do not belong to it: quote marks, a fence, frames of pip's output, names of processes.
+_DECORATION = (
+    r"^(?:\s{0,3}>(?!>>)\s?)+|^\s*`{3,}\s?|^\s*[│┃]\s?|^\s*\((?:\w+ )?pid=\d+(?:, ip=[\d.]+)?\)\s?|^\[rank\d+\]:\s?"
+)
 _SHELL_MARKS = "$❯➜%"  # noqa: RUF001 - prompts of several shells
 _PROMPT = (
     r"^\s*(?:\([\w.@/+-]{1,60}\)\s*)?"  # the environment that is active
@@ -39,7 +43,7 @@ def readable_lines(raw: str) -> tuple[str, ...]:
     plain = plain.expandtabs(8)
     plain = plain.replace("\\'", "'")  # as in a list of strings that was printed
     plain = re.sub(_CONTROLS, "", plain).translate(_PLAIN)
-    lines = (line[:LONGEST_LINE] for line in plain.split("\n") if not line.strip().startswith("```"))
+    lines = (line[:LONGEST_LINE] for line in plain.split("\n") if not re.fullmatch(_FENCE, line))
     return tuple(_without(_PROMPT, _without(_DECORATION, line)).rstrip() for line in lines)
 
 

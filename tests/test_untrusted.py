@@ -50,6 +50,10 @@ def test_cleaned_bounds_texts_and_lists() -> None:
         pytest.param(">>> import torch\n  indented", ("import torch", "  indented"), id="a prompt; indentation stays"),
         pytest.param("user@host:~$ nvidia-smi", ("nvidia-smi",), id="prompt of a shell"),
         pytest.param("```\ncode\n```", ("code",), id="fences"),
+        pytest.param("``` python\ncode\n~", ("code", "~"), id="a fence with a language"),
+        pytest.param(
+            "```RuntimeError: out of memory\nx\n", ("RuntimeError: out of memory", "x", ""), id="text on a fence"
+        ),
         pytest.param("x" * (LONGEST_LINE + 1), ("x" * LONGEST_LINE,), id="a long line is cut"),
     ],
 )

@@ -8,7 +8,7 @@ from gpudoctor.symptoms import Symptoms, first, group, of_kind, pasted, with_rol
 from gpudoctor.symptoms.named_gpus import capabilities
 
 # Symptoms that are not a fault if the CPU was chosen.
-AS_CHOSEN = ("cpu-ultralytics", "cpu-device", "torch-on-cpu")
+AS_CHOSEN = ("cpu-ultralytics", "cpu-transformers", "cpu-device", "torch-on-cpu")
 # Topic of a report → the program that computes; programs that use PyTorch are last.
 ABOUT = {
     "about-paddle": "paddle",
@@ -24,6 +24,7 @@ WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
 OTHERWISE = (
     *("asks-after-a-while", "gpu-lost-after-a-while", "place-docker", "gpu-used-by-another-program"),
     *("guess-ray-hides-gpu", "guess-jetson-build", "guess-two-builds", "guess-stale-image", "ollama-model-split"),
+    "guess-conda-solved-cpu",
 )
 # Failures that do not count as another failure next to a person's words.
 OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected", "device-missing-reported")
