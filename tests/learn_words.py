@@ -11,11 +11,13 @@ It needs torch.
 from __future__ import annotations
 
 import argparse
+import base64
 import datetime
 import json
 import math
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,22 +27,24 @@ from gpudoctor.readers.vocabulary import words_in
 REPORTS = Path(__file__).parent / "triage" / "words_of_reports.json"
 TABLE = Path(__file__).parents[1] / "gpudoctor" / "data" / "word_weights.json"
 ABOUT = (
-    "How much each word of a report speaks for and against a cause: the logarithm of a multinomial logistic "
-    "regression, learned from reports with a confirmed cause by `python -m tests.learn_words`. `start` is a cause's "
-    "weight without any word; each word has its weights by the number of the cause; '#' is a number. An empty cause: "
-    "nothing is wrong."
+    "What the words of a report say about its cause, learned from reports with a confirmed cause by `python -m "
+    "tests.learn_words`: a network with one hidden layer. Each word has its weights to the hidden units, each cause "
+    "its weights from them: signed bytes in base64, to be multiplied by `word_unit` and `cause_unit`. '#' is a number. "
+    "An empty cause: nothing is wrong."
 )
 SOURCE = "words of public issue threads whose cause was confirmed, and of reports written for the tests"
-LEAST_REPORTS = 10
+HIDDEN, HIDDEN_OF_TEACHERS = 64, 256
+"""Hidden units of the network that is kept, and of those that it learns from."""
+TEACHERS = 5
+PASSES = 30
+"""How often each report is learned from."""
+BATCH = 64
+LEAST_REPORTS = 5
 """Reports that a word must be in: a rarer one is a name, or chance."""
 LEAST_KEPT = 3
 """Reports that a word must be in to be kept for later."""
 ALSO = 0.3
 """Weight of a second cause that is as good an answer."""
-SHRINK = 1.0
-"""How strongly the weights are pulled to zero (L2)."""
-LEAST_WEIGHT = 0.1
-
 Report = dict[str, Any]
 
 
@@ -59,68 +63,111 @@ def add(reports: list[Report], rows: Iterable[tuple[Sequence[str], str]]) -> lis
     return found
 
 
-class Weights:
-    """What is learned: the causes, the words, and a weight for each pair."""
+class Network:
+    """What is learned: the words, the causes, and a network from the first to the second.
 
-    def __init__(self, reports: Sequence[Report]) -> None:
+    A small network imitates the mean of several large ones, which is right more often than each of them.
+    """
+
+    def __init__(self, reports: Sequence[Report], teachers: int = TEACHERS) -> None:
         import torch
 
         seen = Counter(word for report in reports for word in report["words"].split())
         self.words = sorted(word for word, count in seen.items() if count >= LEAST_REPORTS)
         self.causes = sorted({cause for report in reports for cause in (report["cause"], *report["also"])})
-        number = {word: column for column, word in enumerate(self.words)}
-        rows = torch.zeros(len(reports), len(number) + 1, dtype=torch.float64)
-        wanted = torch.zeros(len(reports), len(self.causes), dtype=torch.float64)
+        self._number = {word: column for column, word in enumerate(self.words)}
+        rows = torch.stack([self._row(report["words"]) for report in reports])
+        wanted = torch.zeros(len(reports), len(self.causes))
         for row, report in enumerate(reports):
-            rows[row, [number[word] for word in report["words"].split() if word in number]] = 1
             for cause in (report["cause"], *report["also"]):
                 weight = 1 if cause == report["cause"] else ALSO
                 wanted[row, self.causes.index(cause)] += weight / (1 + ALSO * len(report["also"]))
-        rows[:, -1] = 1
-        weights = torch.zeros(rows.shape[1], len(self.causes), dtype=torch.float64, requires_grad=True)
-        optimizer = torch.optim.LBFGS([weights], max_iter=150, line_search_fn="strong_wolfe")
+        large = [self._learned(rows, lambda _, batch: wanted[batch], HIDDEN_OF_TEACHERS, n) for n in range(teachers)]
 
-        def loss() -> Any:
-            optimizer.zero_grad()
-            error = torch.nn.functional.cross_entropy(rows @ weights, wanted, reduction="sum")
-            value = error + SHRINK * (weights[:-1] ** 2).sum()
-            value.backward()
-            return value
+        def mean(shown: Any, _: Any) -> Any:
+            with torch.no_grad():
+                return sum(torch.softmax(network(shown), 1) for network in large) / len(large)
 
-        optimizer.step(loss)
-        self.table = weights.detach()
+        self.network = self._learned(rows, mean, HIDDEN, teachers)
+
+    def _row(self, words: str) -> Any:
+        import torch
+
+        row = torch.zeros(len(self.words))
+        row[[self._number[word] for word in words.split() if word in self._number]] = 1
+        return row
+
+    def _learned(self, rows: Any, wanted: Callable[[Any, Any], Any], hidden: int, seed: int) -> Any:
+        """Return a network that gives the wanted shares, also if words are missing, as in a shorter report."""
+        import torch
+
+        torch.manual_seed(seed)
+        forgetful = hidden == HIDDEN_OF_TEACHERS
+        network = torch.nn.Sequential(
+            torch.nn.Linear(rows.shape[1], hidden),
+            torch.nn.ReLU(),
+            torch.nn.Dropout(0.5 if forgetful else 0.0),
+            torch.nn.Linear(hidden, len(self.causes)),
+        )
+        optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.1)
+        steps = PASSES * math.ceil(len(rows) / BATCH)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
+        for _ in range(PASSES):
+            for batch in torch.randperm(len(rows)).split(BATCH):
+                kept = torch.full((len(batch), 1), 0.8) if forgetful else torch.rand(len(batch), 1) / 2 + 0.5
+                shown = rows[batch] * (torch.rand(len(batch), rows.shape[1]) < kept)
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(network(shown), wanted(shown, batch)).backward()
+                optimizer.step()
+                schedule.step()
+        return network.eval()
 
     def ranked(self, words: str) -> list[str]:
         """Return the causes for a report's words, the likeliest first."""
-        number = {word: row for row, word in enumerate(self.words)}
-        known = [number[word] for word in words.split() if word in number]
-        scores = (self.table[known].sum(0) + self.table[-1]).tolist()
+        scores = self.network(self._row(words)).tolist()
         return [cause for _, cause in sorted(zip(scores, self.causes, strict=True), reverse=True)]
 
     def write(self, path: Path, reports: int) -> None:
-        """Write the table, a line for each word."""
-        rows = []
-        for row, word in enumerate(self.words):
-            weights = {str(n): round(w, 1) for n, w in enumerate(self.table[row].tolist()) if abs(w) >= LEAST_WEIGHT}
-            if weights:
-                rows.append(f"  {json.dumps(word, ensure_ascii=False)}: {json.dumps(weights, separators=(',', ':'))}")
+        """Write the table, a line for each word and each cause."""
+        first, last = self.network[0], self.network[3]
+        by_word, word_unit = _in_bytes(first.weight.detach().T)
+        by_cause, cause_unit = _in_bytes(last.weight.detach())
         head = {
             "as_of": datetime.date.today().isoformat(),
             "about": f"{ABOUT} {reports:,} reports.",
             "sources": {"reports": SOURCE},
-            "causes": self.causes,
-            "start": [round(weight, 2) for weight in self.table[-1].tolist()],
+            "word_unit": word_unit,
+            "cause_unit": cause_unit,
+            "hidden_start": [round(start, 4) for start in first.bias.tolist()],
+            "start": [round(start, 4) for start in last.bias.tolist()],
         }
-        text = json.dumps(head, indent=1)[:-2] + ',\n "words": {\n' + ",\n".join(rows) + "\n }\n}\n"
-        path.write_text(text, encoding="utf-8")
+        rows = {"causes": zip(self.causes, by_cause, strict=True), "words": zip(self.words, by_word, strict=True)}
+        tables = [
+            f' "{name}": {{\n'
+            + ",\n".join(f"  {json.dumps(key, ensure_ascii=False)}: {json.dumps(row)}" for key, row in pairs)
+            + "\n }"
+            for name, pairs in rows.items()
+        ]
+        path.write_text(json.dumps(head, indent=1)[:-2] + ",\n" + ",\n".join(tables) + "\n}\n", encoding="utf-8")
+
+
+def _in_bytes(weights: Any) -> tuple[list[str], float]:
+    """Return each row as signed bytes in base64, and what a byte of 1 stands for."""
+    unit = float(weights.abs().max()) / 127
+    rows = (weights / unit).round().int().tolist()
+    return [base64.b64encode(array("b", row).tobytes()).decode() for row in rows], unit
 
 
 def share_found(reports: Sequence[Report], folds: int) -> tuple[float, float]:
-    """Return the shares of sick reports whose cause is first, and among three, by what the other reports teach."""
+    """Return the shares of sick reports whose cause is first, and among three, by what the other reports teach.
+
+    A fold is a run of reports: those that were added together are left out together.
+    """
     first = three = sick = 0
     for fold in range(folds):
-        learned = Weights([report for row, report in enumerate(reports) if row % folds != fold])
-        for report in reports[fold::folds]:
+        begin, end = (len(reports) * n // folds for n in (fold, fold + 1))
+        learned = Network([*reports[:begin], *reports[end:]], teachers=2)
+        for report in reports[begin:end]:
             if report["cause"]:
                 right = {report["cause"], *report["also"]}
                 ranked = [cause for cause in learned.ranked(report["words"]) if cause][:3]
@@ -145,7 +192,7 @@ def main() -> None:
         shares = f"cause first in {first:.1%}, among three in {three:.1%}"
         print(f"{len(reports):,} reports, {options.folds} folds: {shares}")
         return
-    Weights(reports).write(TABLE, len(reports))
+    Network(reports).write(TABLE, len(reports))
     print(f"wrote {TABLE.name}: {math.ceil(TABLE.stat().st_size / 1000)} kB")
 
 

@@ -7,6 +7,8 @@ from gpudoctor.symptoms import Symptoms, of_kind, pasted
 
 # Packages that contain CUDA and that nobody installs for a CPU build. Source: channels pytorch and conda-forge.
 CUDA_PACKAGES = ("cudatoolkit", "pytorch-cuda", "cuda-version")
+# Symptoms of a GPU that CUDA does not run on.
+OTHER_GPUS = ("amd-gpu-*", "intel-gpu-named", "other-gpu-named", "apple-mac-named", "no-nvidia-gpu-reported")
 
 
 def cuda_intent(origin: Origin, gpu: Gpu, toolkit: Toolkit, python: Python, symptoms: Symptoms) -> CudaIntent:
@@ -16,6 +18,7 @@ def cuda_intent(origin: Origin, gpu: Gpu, toolkit: Toolkit, python: Python, symp
     cuda, cuda_fact = _index(said, "cu")
     rocm, rocm_fact = _index(said, "rocm")
     extensions = of_kind(said, "xformers-built-for")
+    missed = () if of_kind(said, *OTHER_GPUS) else ("asks-gpu-unused",)
     ways = (
         (_first(said, "@program-wants-cuda"), "a program asks for CUDA"),
         (program, "the program should use the GPU"),
@@ -23,6 +26,7 @@ def cuda_intent(origin: Origin, gpu: Gpu, toolkit: Toolkit, python: Python, symp
         (_toolkit(toolkit, origin), f"the CUDA toolkit {toolkit.nvcc_version if toolkit else ''} is installed"),
         (cuda_fact, f"PyTorch's index {cuda} was requested"),
         (next((s.fact for s in extensions if "+cu" in s.names.get("built", "")), ""), "xformers is built for CUDA"),
+        (_first(said, *missed), "the user says that the GPU is not used"),
     )
     fact, reason = next(((fact, reason) for fact, reason in ways if fact), ("", ""))
     conda, conda_reason = _conda(said, python)

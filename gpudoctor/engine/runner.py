@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
-from gpudoctor.conclusions.guesses import guess_of, likely_of, may_be_well
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.engine.diagnosis import diagnose
-from gpudoctor.engine.verdict import AUTO, Policy, is_of_program, proof_of, triage
+from gpudoctor.engine.suggestion import EFFECTS, suggested, without_doubtful
+from gpudoctor.engine.verdict import AUTO, Policy, proof_of, triage
 from gpudoctor.model import CONCLUSIONS, CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
 from gpudoctor.model.codec import to_json
 from gpudoctor.model.record import fact_of
@@ -18,10 +18,6 @@ from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.registry import OF_RUNS, Check, NotApplicable, Skip
 from gpudoctor.remedies.fitting import fitted
 from gpudoctor.remedies.fixes import remedies_of
-from gpudoctor.triage.features import features
-
-RESTATING = {"torch-cuda-unavailable", "cuda-no-device"}
-"""Checks whose findings say that the GPU is not used, and leave open why."""
 
 
 def run_checks(
@@ -59,45 +55,17 @@ def run_checks(
     findings = diagnose(found, named, chosen)
     findings, results = _without_bystanders(findings, others), (*results, *_explaining(findings, others))
     proof = proof_of(facts, [result for result in results if result.check_id not in ignored], findings, policy)
-    for suggested in (_undecided, _behind) if facts.get("origin").is_report and not proof else ():
+    if facts.get("origin").is_report and not proof:
+        findings = without_doubtful(facts, findings)
         guess = suggested(facts, findings, checks)
         guessing = next((check for check in checks if guess is not None and check.id == guess.check_id), None)
         if guess and guessing and guessing.id not in ignored:
             results = tuple(_guessed(r, guess, guessing, facts) if r.check_id == guessing.id else r for r in results)
-            found = [finding for result in results for finding in result.findings]
             unsure = (finding.check_id for finding in findings if not finding.certain)
-            named[guessing.id] = replace(guessing, explains=(*guessing.explains, *RESTATING, *unsure))
-            findings = diagnose(found, named, chosen)
+            named[guessing.id] = replace(guessing, explains=(*guessing.explains, *EFFECTS, *unsure))
+            findings = diagnose((_complete(guess, guessing, facts), *findings), named, chosen)
     report = Report(version=__version__, snapshot=snapshot, results=results, findings=findings, proof=proof)
     return replace(report, triage=triage(facts, findings)) if report.verdict == "unknown" else report
-
-
-def _undecided(facts: Facts, findings: Sequence[Finding], _: Sequence[Check]) -> Finding | None:
-    """Return what words suggest if no finding decides."""
-    decided = {finding.check_id for finding in findings if finding.severity}
-    if decided - RESTATING:
-        return None
-    known = facts.call(features)
-    silent = facts.call(may_be_well, features=known) or facts.call(is_of_program, findings=findings)
-    guess: Finding | None = guess_of(facts.get("symptoms")) or (
-        None if silent else facts.call(likely_of, features=known)
-    )
-    return guess if guess is not None and guess.check_id not in decided else None
-
-
-def _behind(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]) -> Finding | None:
-    """Return what words suggest as the cause of the first problem, if no check found it."""
-    first = next((finding for finding in findings if finding.severity), None)
-    likely: Finding | None = None
-    if first is not None:
-        likely = facts.call(likely_of, features=facts.call(features), found=first.check_id)
-    if first is None or likely is None or likely.check_id in {finding.check_id for finding in findings}:
-        return None
-    explains = {check.id: check.explains for check in checks}
-    mutual = likely.check_id in explains.get(first.check_id, ())
-    if mutual or (first.certain and first.check_id not in explains.get(likely.check_id, ())):
-        return None
-    return replace(likely, facts=(*first.facts, *likely.facts))
 
 
 def _guessed(result: CheckResult, guess: Finding, check: Check, facts: Facts) -> CheckResult:

@@ -26,6 +26,7 @@ def intent(*symptoms: Symptom, gpu: str = "", toolkit: Toolkit | None = None, or
         said("nvidia-gpu-named"),
         said("pip-index", variant="cu121"),
         said("xformers-built-for", built="2.9.1+cu130"),
+        said("asks-gpu-unused"),
     ],
 )
 def test_words_of_a_report_ask_for_cuda(symptom: Symptom) -> None:
@@ -45,6 +46,11 @@ def test_words_of_a_report_ask_for_cuda(symptom: Symptom) -> None:
 )
 def test_what_asks_for_nothing(symptom: Symptom) -> None:
     assert intent(symptom) == CudaIntent()
+
+
+@pytest.mark.parametrize("other", ["amd-gpu-named", "intel-gpu-named", "apple-mac-named"])
+def test_who_misses_a_gpu_of_another_vendor_does_not_ask_for_cuda(other: str) -> None:
+    assert intent(said("asks-gpu-unused"), said(other)) == CudaIntent()
 
 
 def test_a_program_on_the_cpu_misses_a_gpu_that_is_there() -> None:

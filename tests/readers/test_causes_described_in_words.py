@@ -402,7 +402,8 @@ def test_cuda_path_that_ends_in_bin() -> None:
     assert found is not None
     assert found.check_id == "cupy-cuda-libs-missing"
     assert found.remedies[0].commands[0] == r"$env:CUDA_PATH = $env:CUDA_PATH -replace '\\bin\\?$', ''"
-    assert first(text.format(path)) is None
+    other = first(text.format(path))
+    assert other is None or not other.certain
 
 
 def test_an_index_that_does_not_exist() -> None:

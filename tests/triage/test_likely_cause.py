@@ -10,23 +10,33 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.conclusions.guesses import (
-    BEHIND_A_FINDING,
-    IF_NOTHING_FOUND,
-    LEAST_WORDS,
-    SURE,
-    guess_of,
-    likely_of,
-    may_be_well,
-)
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.data.tables import load_table
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.model import Fix, Report, Resemblance, Severity
+from gpudoctor.model import Fix, Report, Resemblance, Severity, Symptom
 from gpudoctor.readers.report import read_texts
 from gpudoctor.remedies.fixes import remedies_of
 from gpudoctor.symptoms.matching import MOST_WORDS, recognise
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
+from gpudoctor.triage.likely_cause import (
+    CERTAIN,
+    GUESSED,
+    LEAST_SHARE,
+    LEAST_WORDS,
+    NOT_SHOWN,
+    UNCERTAIN,
+    WITH_COMPLAINT,
+    WITH_EFFECT,
+    WITH_ERROR,
+    WITH_GUESS,
+    WITH_UNKNOWN_ERROR,
+    Needed,
+    by_words,
+    guess_of,
+    likeliest,
+    needed,
+    probable,
+)
 from tests.own_checks import own_checks
 
 CHECKS = own_checks()
@@ -617,55 +627,75 @@ def test_words_alone_are_not_enough(text: str) -> None:
     assert all("resemblance.words" not in finding.facts for finding in diagnosed(text).findings)
 
 
-WORDS = tuple(f"w{number}" for number in range(BEHIND_A_FINDING.words))
+def likeliest_of(shares: dict[str, float], *features: str, **found: float) -> str:
+    times = {cause.replace("_", "-"): factor for cause, factor in found.items()}
+    return likeliest(shares, frozenset(features), times)[0]
 
 
-def test_a_likely_cause_needs_words_and_nothing_that_excludes_it() -> None:
-    sure, unsure = Resemblance(shares={"driver-too-old": SURE}), Resemblance(shares={"driver-too-old": SURE - 0.01})
-    likely = likely_of(sure, WORDS[:LEAST_WORDS], frozenset())
-    assert likely is not None
-    assert "probably" in likely.summary
-    assert likely_of(unsure, WORDS[: IF_NOTHING_FOUND.words], frozenset()) is not None
-    assert likely_of(unsure, WORDS[: IF_NOTHING_FOUND.words - 1], frozenset()) is None
-    assert likely_of(sure, WORDS[: LEAST_WORDS - 1], frozenset()) is None
-    assert likely_of(sure, WORDS, frozenset({"os:darwin"})) is None
+@pytest.mark.parametrize("factor", [CERTAIN, UNCERTAIN, GUESSED])
+def test_what_was_found_counts_more_than_words_up_to_a_factor(factor: float) -> None:
+    less, more = (factor * (0.001 + LEAST_SHARE) * n - LEAST_SHARE for n in (0.9, 1.1))
+    little_less, little_more = ({"driver-too-old": share, "driver-missing": 0.001} for share in (less, more))
+    assert likeliest_of(little_less, driver_missing=factor) == "driver-missing"
+    assert likeliest_of(little_more, driver_missing=factor) == "driver-too-old"
 
 
-@pytest.mark.parametrize("found", ["", "toolkit-missing"])
+def test_what_excludes_a_cause_counts_only_if_nothing_found_it() -> None:
+    shares = {"driver-too-old": 0.9, "mps-issues": 0.1}
+    assert likeliest_of(shares, "os:darwin") == "mps-issues"
+    assert likeliest_of(shares, "os:darwin", driver_too_old=CERTAIN) == "driver-too-old"
+
+
+def test_a_cause_of_which_the_report_shows_nothing_is_less_likely() -> None:
+    shares = {"container-without-gpu": 0.6, "driver-missing": 0.6 * (NOT_SHOWN + 0.1)}
+    assert likeliest_of(shares) == "driver-missing"
+    assert likeliest_of(shares, "place:docker") == "container-without-gpu"
+
+
+def test_a_cause_that_only_a_check_knows_is_likely_if_the_words_name_no_other() -> None:
+    assert likeliest_of({"driver-too-old": 0.2}, cublas_missing=CERTAIN) == "cublas-missing"
+    assert likeliest_of({"driver-too-old": 0.9}, cublas_missing=CERTAIN) == "driver-too-old"
+    assert likeliest({}, frozenset(), {}) == ("", 0.0)
+
+
+WORDS = ("the", *(f"w{number}" for number in range(1, LEAST_WORDS)))
+SLOW, STRANGE = Symptom(kind="asks-slow", text="slow"), Symptom(kind="unknown-error", text="OddError")
+
+
 @pytest.mark.parametrize(
-    ("surer", "times", "named"),
+    ("symptoms", "words", "features", "signs", "expected"),
     [
-        pytest.param(0.0, 1.0, True, id="as much as needed"),
-        pytest.param(-0.01, 1.1, False, id="one of many causes"),
-        pytest.param(0.01, 0.9, False, id="what else there is may be true"),
+        pytest.param((), WORDS, (), {}, None, id="no complaint"),
+        pytest.param(
+            (), ("não", *WORDS), (), {}, WITH_COMPLAINT, id="complaints in other languages are not recognised"
+        ),
+        pytest.param((SLOW,), WORDS, (), {}, WITH_COMPLAINT, id="a complaint"),
+        pytest.param((), WORDS, ("error",), {}, WITH_ERROR, id="an error"),
+        pytest.param((STRANGE,), WORDS, ("error",), {}, WITH_UNKNOWN_ERROR, id="an error that is not known"),
+        pytest.param((), WORDS, ("error",), {"guessed": True}, WITH_GUESS, id="a row knows the cause"),
+        pytest.param((), WORDS, ("error",), {"effect": True}, WITH_EFFECT, id="a check found that no GPU is used"),
     ],
 )
-def test_a_likely_cause_is_more_probable_than_what_else_there_is(
-    found: str, surer: float, times: float, named: bool
+def test_what_words_must_show_depends_on_what_else_there_is(
+    symptoms: tuple[Symptom, ...],
+    words: tuple[str, ...],
+    features: tuple[str, ...],
+    signs: dict[str, bool],
+    expected: Needed | None,
 ) -> None:
-    needed = BEHIND_A_FINDING if found else IF_NOTHING_FOUND
-    share = needed.share + surer
-    resemblance = Resemblance(shares={"driver-too-old": share, found: share / (needed.times * times)})
-    assert (likely_of(resemblance, WORDS, frozenset(), found) is not None) == named
+    signs = {"effect": False, "guessed": False, **signs}
+    assert needed(symptoms, words, frozenset(features), **signs) == expected
 
 
-@pytest.mark.parametrize(
-    ("words", "features", "well"),
-    [
-        pytest.param(("the",), {"error"}, False, id="an error"),
-        pytest.param(("the",), set(), True, id="no complaint in English"),
-        pytest.param(("não",), set(), False, id="a complaint that is not recognised in another language"),
-        pytest.param(("the",), {"error", "symptom:gpu-used-by-program"}, True, id="the GPU is used"),
-    ],
-)
-def test_a_report_may_be_of_a_machine_that_is_well(words: tuple[str, ...], features: set[str], well: bool) -> None:
-    assert may_be_well(words, frozenset(features), ()) == well
+def test_a_text_with_few_words_says_nothing() -> None:
+    resemblance = Resemblance(shares={"driver-too-old": 1.0})
+    assert by_words(resemblance, WORDS[:LEAST_WORDS]) == resemblance.shares
+    assert by_words(resemblance, WORDS[: LEAST_WORDS - 1]) == by_words(resemblance, None) == {}
 
 
 @pytest.mark.parametrize("row", load_table("possible_causes")["causes"], ids=lambda row: str(row["check"]))
 def test_every_possible_cause_can_be_a_likely_one(row: dict[str, Any]) -> None:
-    likely = likely_of(Resemblance(shares={row["check"]: 1.0}), WORDS, frozenset())
-    assert likely is not None
+    likely = probable(row["check"])
     assert "probably" in likely.summary
     for machine in MACHINES:
         assert remedies_of(likely.fixes, facts_of(machine))
