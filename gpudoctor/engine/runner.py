@@ -60,18 +60,18 @@ def run_checks(
         guess = suggested(facts, findings, checks)
         guessing = next((check for check in checks if guess is not None and check.id == guess.check_id), None)
         if guess and guessing and guessing.id not in ignored:
-            results = tuple(_guessed(r, guess, guessing, facts) if r.check_id == guessing.id else r for r in results)
+            guess = _complete(guess, guessing, facts)
+            results = tuple(_with(guess, result) if result.check_id == guessing.id else result for result in results)
             unsure = (finding.check_id for finding in findings if not finding.certain)
             named[guessing.id] = replace(guessing, explains=(*guessing.explains, *EFFECTS, *unsure))
-            findings = diagnose((_complete(guess, guessing, facts), *findings), named, chosen)
+            findings = diagnose((guess, *findings), named, chosen)
     report = Report(version=__version__, snapshot=snapshot, results=results, findings=findings, proof=proof)
     return replace(report, triage=triage(facts, findings)) if report.verdict == "unknown" else report
 
 
-def _guessed(result: CheckResult, guess: Finding, check: Check, facts: Facts) -> CheckResult:
+def _with(guess: Finding, result: CheckResult) -> CheckResult:
     """Return the result of a check that found nothing, with what words suggest."""
-    findings = (_complete(guess, check, facts), *result.findings)
-    return replace(result, outcome=Outcome.FOUND, reason="", findings=findings)
+    return replace(result, outcome=Outcome.FOUND, reason="", findings=(guess, *result.findings))
 
 
 def _explaining(findings: Sequence[Finding], others: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
