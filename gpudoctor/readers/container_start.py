@@ -125,7 +125,8 @@ def _parsed(arguments: str) -> tuple[dict[str, list[str]], str, str]:
         word = words[position]
         position += 1
         if not word.startswith("-"):
-            return options, word.strip("\"'"), words[position].strip("\"'`") if position < len(words) else ""
+            image = word.strip("\"'").rstrip("`.,;:!?)")  # the end of a sentence is not of the name
+            return options, image, words[position].strip("\"'`") if position < len(words) else ""
         name, equals, value = word.partition("=")
         if not equals and name in _VALUED and position < len(words):
             value = words[position]

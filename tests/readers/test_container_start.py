@@ -43,6 +43,11 @@ def test_the_word_after_an_option_is_its_value_and_not_the_image(option: str) ->
     assert container(f"docker run {option}=value my/app:1 nvidia-smi\n").image == "my/app:1"
 
 
+@pytest.mark.parametrize("end", [".", ", and it fails", "!", "`."])
+def test_the_end_of_a_sentence_is_not_part_of_the_image(end: str) -> None:
+    assert container(f"I start it with docker run --gpus all -it my/app{end}\n").image == "my/app"
+
+
 @pytest.mark.parametrize("option", ["-it", "--rm", "-d", "--privileged", "--init"])
 def test_an_option_without_a_value(option: str) -> None:
     assert container(f"docker run {option} my/app:1 nvidia-smi\n").image == "my/app:1"
