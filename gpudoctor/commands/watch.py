@@ -60,7 +60,6 @@ def watch(
     if pid is not None and not _is_running(pid):
         raise UsageError(f"--pid: no process {pid}")
     server = metrics_server(metrics)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that `timeout 60` ends with the report too
     command = _command(pid)
     begun = time.monotonic()
     watcher = Watcher(pid, every)
@@ -73,9 +72,10 @@ def watch(
         return WatchedRun(command=command, exit_status=None, elapsed_seconds=elapsed, every_seconds=every, watch=seen,
                           run=facts, findings=findings, crashed=crashed)  # fmt: skip
 
-    serve_metrics(server, current)
     is_live = format_name == "table" and output is None and sys.stdout.isatty()
     with suppress(KeyboardInterrupt):
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that `timeout 60` ends with the report too
+        serve_metrics(server, current)
         while (pid is None or _is_running(pid)) and (seconds is None or time.monotonic() - begun < seconds):
             time.sleep(min(every, 0.5) if seconds is None else min(every, 0.5, seconds))
             if is_live:
