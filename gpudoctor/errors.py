@@ -19,9 +19,16 @@ class GpudoctorError(Exception):
 
 
 class UsageError(GpudoctorError):
-    """The command line, the configuration or an input is wrong: one line that names what and where."""
+    """The command line, the configuration or an input is wrong: one line that names what and where.
+
+    command: the end of the line, which is shown whole, because people paste it.
+    """
 
     exit_status = EXIT_USAGE
+
+    def __init__(self, message: str, command: str = "") -> None:
+        super().__init__(f"{message}{command}")
+        self.command = command
 
 
 class WorkloadError(GpudoctorError):

@@ -13,7 +13,7 @@ import click
 
 from gpudoctor import __version__
 from gpudoctor.commands.manual import ManualGroup
-from gpudoctor.errors import EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, WorkloadError
+from gpudoctor.errors import EXIT_NO_VERDICT, EXIT_USAGE, GpudoctorError, UsageError, WorkloadError
 from gpudoctor.privacy import mask_pasted
 from gpudoctor.untrusted import clean
 
@@ -69,7 +69,8 @@ def main() -> NoReturn:
     except GpudoctorError as error:
         if isinstance(error, WorkloadError) and error.traceback:
             print(error.traceback, file=sys.stderr)
-        _end(f"gpudoctor: {error}", error.exit_status)
+        command = error.command if isinstance(error, UsageError) else ""
+        _end(f"gpudoctor: {error}".removesuffix(command), error.exit_status, command)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
             _leave_output()
@@ -80,9 +81,10 @@ def main() -> NoReturn:
         _end(f"internal error: {type(error).__name__}: {error} (--debug shows the traceback)", EXIT_NO_VERDICT)
 
 
-def _end(message: str, status: int) -> NoReturn:
+def _end(message: str, status: int, command: str = "") -> NoReturn:
+    line = clean(message.replace("\n", " ")) + clean(command, limit=None)
     with suppress(OSError):  # /dev/full: the exit status remains
-        print(clean(message.replace("\n", " ")), file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)
     sys.exit(status)
 
 

@@ -30,6 +30,10 @@ _FOLDER = regex(
 )
 # The text before the second part of a path that contains a blank.
 _PATH_BEFORE = regex(r"(?:[A-Za-z]:\\|[~/])[^\s$#>\"'`]*(?: [\w']+)? $")
+# Its own Python is in a folder beside ComfyUI: https://docs.comfy.org/installation/comfyui_portable_windows
+_COMFYUI_PORTABLE = regex(
+    r"(?i)ComfyUI_windows_portable|\bcomfy ?ui\W{1,3}(?:windows )?portable|\bportable (?:\w+ )?comfy ?ui", "portable"
+)
 _TYPED = regex(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")
 
 
@@ -44,6 +48,8 @@ def read(text: Text) -> Facts:
     found = {name.lower(): name for path in paths for name in _named(path)}
     own = [name for name in found.values() if not _SHARED.match(name) and "/" in name] or list(found.values())
     own = [name for name in own if re.match(r"[~/]|[A-Z]:", name)] or own
+    if not own and "linux" not in text.lowered and _COMFYUI_PORTABLE.search(raw):
+        return {"python": Python(executable=".\\python_embeded\\python.exe"), "system": System(os="windows")}
     if len(own) != 1:
         typed = {match[1] for match in map(_TYPED.match, text.lines) if match}
         return {"python": Python(executable=typed.pop())} if len(typed) == 1 and not own else {}

@@ -75,7 +75,7 @@ READERS = (
     Reader("pip", "pip_packages"),
     Reader("docker", "docker_info", _OF_ENGINES),
     Reader("commands", "shell"),
-    Reader("paths", "interpreter", ("python", "-packages", "venv")),
+    Reader("paths", "interpreter", ("python", "-packages", "venv", "portable")),
     Reader("words", "prose"),
     Reader("words on containers", "container_words", _OF_CONTAINERS),
 )

@@ -14,6 +14,8 @@ def interpreter(text: str) -> str | None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        pytest.param("ComfyUI portable, on an RTX 4060", r".\python_embeded\python.exe", id="told: ComfyUI portable"),
+        pytest.param("ComfyUI in a venv, a portable hard disk", None, id="something else is portable"),
         pytest.param(
             'File "/home/ann/conda/envs/ml/lib/python3.10/site-packages/torch/cuda/__init__.py", line 2',
             "~/conda/envs/ml/bin/python",

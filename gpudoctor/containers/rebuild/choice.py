@@ -99,7 +99,7 @@ def _compose_of(
         reason = f"docker-compose needs the docker command to build, but {note}"
     else:
         return compose
-    raise UsageError(f"{reason}. To build the image without compose: {_image_alone(subject)}")
+    raise UsageError(f"{reason}. To build the image without compose: ", _image_alone(subject))
 
 
 def _image_alone(subject: Subject) -> str:

@@ -24,6 +24,7 @@ START_SECONDS = 20.0
 SECONDS = 60
 ROOT = Path(__file__).parents[2]
 IMAGE = "gpudoctor-test"
+LONG = " ".join(["a b"] * 100)
 DOCKERFILE = """\
 FROM scratch AS base
 ARG DIRECTORY=work
@@ -158,11 +159,11 @@ def test_it_is_rebuilt_under_its_own_name_without_docker(podman: Podman, project
 def test_a_service_without_compose_shows_how_to_rebuild_its_image(
     podman: Podman, project: Path, tmp_path: Path
 ) -> None:
-    service = f"{{build: {{context: ., target: base, args: {{DIRECTORY: a b}}}}, image: {IMAGE}}}"
+    service = f"{{build: {{context: ., target: base, args: {{DIRECTORY: {LONG}}}}}, image: {IMAGE}}}"
     (project / "compose.yaml").write_text(f"services: {{web: {service}}}\n")
     done = rebuild(podman, project, tmp_path, "web")
     assert done.returncode == 2
     assert done.stderr.strip().endswith(
         f"without compose: gpudoctor rebuild --image {IMAGE}:latest --dockerfile {project}/Dockerfile"
-        f" --context {project} --target base --build-arg 'DIRECTORY=a b'"
+        f" --context {project} --target base --build-arg 'DIRECTORY={LONG}'"
     )
