@@ -95,14 +95,17 @@ def _reported(said: Symptom, consumers: Consumers, driver: Driver, state: Driver
     built_with = first.says if first is not None else f"{name} was built with a newer CUDA version"
     libraries = (library,) if library else tuple(consumer.name for consumer in consumers.libraries)
     # CUDA gives the same error in a container that has no driver at all.
-    in_container = of_kind(symptoms, "place-docker") and driver.version is not None and first is None
+    in_container = bool(of_kind(symptoms, "place-docker")) and first is None and "cuda" not in said.names
+    summary = f"{built_with}, but the {_supports(driver, state)}"
     return Finding.error(
         driver.label,
-        f"{built_with}, but the {_supports(driver, state)}",
+        "CUDA refuses the driver: it is too old for the program, or the container has none"
+        if in_container
+        else summary,
         (said.fact, first.fact if first else "", *VERSIONS),
-        Fix("start-container-in-its-way-with-gpu") if in_container else None,
+        Fix("start-container-in-its-way-with-gpu") if in_container and driver.version is not None else None,
         _fix(_needed(said, consumers, symptoms), *libraries),
-        certain=first is None or not first.likely,
+        certain=not in_container and (first is None or not first.likely),
     )
 
 

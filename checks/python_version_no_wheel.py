@@ -74,8 +74,12 @@ def _refused(request: TorchRequest, python: Python) -> Finding:
     own = version.minor_release if version is not None else ""
     tags = newest_pythons((release_of(request.version) or torch_releases()[-1],), request.wheel_platform)
     on = f"Python {own}" if own and own not in tags else "this Python version or platform"
-    on = f"the platform {request.tag}" if request.tag else on
+    on = "a 32-bit Python" if is_32_bit(python.platform_tag) else f"the platform {request.tag}" if request.tag else on
     has = f": its wheels are for Python {tags[0]} to {tags[-1]}" if tags and release_of(request.version) else ""
     summary = f"{request.asked} has no wheel for {on}{has}"
-    facts = (request.fact, "python.version" if version is not None else "")
+    facts = (
+        request.fact,
+        "python.version" if version is not None else "",
+        "python.platform_tag" if is_32_bit(python.platform_tag) else "",
+    )
     return Finding.error(request.asked, summary, facts, Fix("use-python-with-torch-wheel"))

@@ -8,7 +8,7 @@ from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.engine.diagnosis import diagnose
-from gpudoctor.engine.suggestion import EFFECTS, suggested, without_doubtful
+from gpudoctor.engine.suggestion import EFFECTS, as_advice, suggested
 from gpudoctor.engine.verdict import AUTO, Policy, proof_of, triage
 from gpudoctor.model import CONCLUSIONS, CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
 from gpudoctor.model.codec import to_json
@@ -56,10 +56,12 @@ def run_checks(
     findings, results = _without_bystanders(findings, others), (*results, *_explaining(findings, others))
     proof = proof_of(facts, [result for result in results if result.check_id not in ignored], findings, policy)
     if facts.get("origin").is_report and not proof:
-        findings = without_doubtful(facts, findings)
-        guess = suggested(facts, findings, checks)
+        no_fault = facts.get("concern").no_fault
+        guess = None if no_fault else suggested(facts, findings, checks)
         guessing = next((check for check in checks if guess is not None and check.id == guess.check_id), None)
-        if guess and guessing and guessing.id not in ignored:
+        if no_fault:
+            findings = as_advice(findings)
+        elif guess and guessing and guessing.id not in ignored:
             guess = _complete(guess, guessing, facts)
             results = tuple(_with(guess, result) if result.check_id == guessing.id else result for result in results)
             unsure = (finding.check_id for finding in findings if not finding.certain)

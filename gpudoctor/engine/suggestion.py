@@ -11,20 +11,22 @@ from gpudoctor.triage.features import features
 from gpudoctor.triage.likely_cause import (
     CERTAIN,
     GUESSED,
+    MOST_WELL,
     UNCERTAIN,
-    Needed,
     by_words,
+    complains,
     guess_of,
+    least_named,
     likeliest,
-    needed,
     probable,
+    uses_gpu,
 )
 
 EFFECTS = {"torch-cuda-unavailable", "cuda-no-device"}
 """Checks whose findings say that the GPU is not used, and leave open why."""
 
-DOUBTFUL = 0.95
-"""If nothing is wrong with this probability and no message is an error, what is not certain does not count."""
+SAYING = ("messages in ", "words in ", "words on containers in ", "kernel log in ", "commands in ", "concluded")
+"""How the source of a fact begins that a text says, and that no tool printed as a table of its facts."""
 
 
 def suggested(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]) -> Finding | None:
@@ -35,12 +37,16 @@ def suggested(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]
     return found if found is not None and found.check_id not in {finding.check_id for finding in counting} else None
 
 
-def without_doubtful(facts: Facts, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings, those as advice that are not certain although the words are of a machine that works."""
-    known: frozenset[str] = facts.call(features)
-    if "error" in known or _shares(facts).get("", 0.0) <= DOUBTFUL:
-        return tuple(findings)
-    return tuple(finding if finding.certain else replace(finding, severity=Severity.INFO) for finding in findings)
+def as_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings, those as advice that rest on nothing but what a text says."""
+    return tuple(
+        replace(finding, severity=Severity.INFO) if rests_on_words(finding) else finding for finding in findings
+    )
+
+
+def rests_on_words(finding: Finding) -> bool:
+    """Return whether a finding rests on nothing but what a text says."""
+    return all(item.fact.startswith("symptoms") or item.source.startswith(SAYING) for item in finding.evidence)
 
 
 def _shares(facts: Facts) -> Mapping[str, float]:
@@ -52,15 +58,12 @@ def _without_finding(facts: Facts, effects: Sequence[Finding]) -> Finding | None
     """Return the likely cause if no check found one. effects: findings that leave the cause open."""
     known: frozenset[str] = facts.call(features)
     guess = guess_of(facts.get("symptoms"))
-    if guess is None and facts.call(is_of_program, findings=effects):
+    no_sign = not effects and (uses_gpu(known) or not facts.call(complains, features=known))
+    if guess is None and (no_sign or facts.call(is_of_program, findings=effects)):
         return None
-    shares = _shares(facts)
-    demand: Needed | None = facts.call(needed, features=known, effect=bool(effects), guessed=guess is not None)
-    if demand is None or shares.get("", 0.0) > demand.well:
-        return None
-    cause, share = likeliest(shares, known, {guess.check_id: GUESSED} if guess else {})
-    named = share >= demand.share and (guess is None or cause != guess.check_id)
-    return probable(cause) if named else guess
+    cause, share = likeliest(_shares(facts), known, {guess.check_id: GUESSED} if guess else {})
+    named = share >= facts.call(least_named) and facts.get("concern").share <= MOST_WELL
+    return probable(cause) if named and (guess is None or cause != guess.check_id) else guess
 
 
 def _behind(facts: Facts, first: Finding, checks: Sequence[Check]) -> Finding | None:

@@ -84,6 +84,7 @@ def _names(ids: Sequence[str]) -> str:
 
 def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
     """Return what was understood, what is missing, what to run next, and the possible causes."""
+    from gpudoctor.engine.suggestion import rests_on_words
     from gpudoctor.triage.features import features  # most runs end with a verdict and do not need it
     from gpudoctor.triage.next_steps import next_steps
     from gpudoctor.triage.possible import possible_causes
@@ -91,11 +92,14 @@ def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
 
     known: frozenset[str] = facts.call(features)
     answer = OF_PROGRAM if is_of_program(facts.get("proof"), findings) else ""
+    told = (
+        [finding.check_id for finding in findings if rests_on_words(finding)] if facts.get("concern").no_fault else []
+    )
     return Triage(
         understood=facts.call(understood),
         missing=facts.call(missing),
         next_steps=facts.call(next_steps, features=known),
-        possible=possible_causes(known, shares=facts.get("resemblance").shares, only_suggested=bool(answer))
+        possible=possible_causes(known, first=told, shares=facts.get("resemblance").shares, only_suggested=bool(answer))
         if known
         else (),
         answer=answer,

@@ -2,9 +2,8 @@
 
 # fmt: off
 from gpudoctor.model.conclusions import (
-    CONCLUSIONS, AmdGpu, Attempts, Conclusions, CpuUse, CudaIntent, Gpu, Nvrtc, Origin, Place, Pytorch, TorchNeed,
-    Resemblance,
-    TwoEnvironments,
+    CONCLUSIONS, AmdGpu, Attempts, Concern, Conclusions, CpuUse, CudaIntent, Gpu, Nvrtc, Origin, Place, Pytorch,
+    Resemblance, TorchNeed, TwoEnvironments,
 )
 from gpudoctor.model.container_conclusions import (
     ContainerGpu, EngineLack, GpuIntent, ImageCuda, ImageVerdict, MissingGpu, OutdatedImage, SeenSetup,

@@ -239,6 +239,20 @@ class Resemblance:
 
     shares: Mapping[str, float] = field(default_factory=dict)
     words: Annotated[tuple[str, ...], Fact("the words that speak most for the most probable cause")] = ()
+    known: Annotated[int, Fact("how many of its words tell causes apart")] = 0
+
+
+@record
+class Concern:
+    """What the author of a pasted report is concerned with: a fault that they have now, or something else.
+
+    no_fault: whether they probably have none: they ask before they buy, wish for a feature, give advice, or tell of a
+    fault that is past, somebody else's or only pretended. share: how probable that is, 0 to 1; 0 without a report.
+    """
+
+    no_fault: bool = False
+    share: float = 0.0
+    words: Annotated[tuple[str, ...], Fact("the words that speak most for that")] = ()
 
 
 @record
@@ -282,6 +296,7 @@ class Conclusions:
     image_verdicts: tuple[ImageVerdict, ...]
     outdated_image: OutdatedImage
     resemblance: Resemblance
+    concern: Concern
     proof: Proof
 
 

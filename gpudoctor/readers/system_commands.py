@@ -58,6 +58,7 @@ _PYTHON = regex(
     r"(?:\s*(?:$|:: |\| .{0,100}$|\([^\n]{3,160}?(?:on (linux|win32|darwin))?\s*$))",
     "Python ",
 )
+_BUILT_FOR_32_BIT = regex(r"\[MSC v\.\d{3,4} 32 bit \(Intel\)\]")
 _ON = regex(r"^\[(?:GCC|Clang|MSC) .{2,80}\] on (linux|win32|darwin)\s*$", " on ")
 
 
@@ -196,7 +197,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _python(text: Text) -> Iterator[Facts]:
     match = next(filter(None, map(_PYTHON.match, text.lines)), None)
     if match:
-        yield {"python": Python(version=PackageVersion(match[1]))}
+        tag = "win32" if _BUILT_FOR_32_BIT.search(text.flat) else None
+        yield {"python": Python(version=PackageVersion(match[1]), platform_tag=tag)}
     on = next((m[1] for m in map(_ON.match, text.lines) if m), match[2] if match else None)
     if on:
         yield {"system": System(os=SYS_PLATFORMS[on])}

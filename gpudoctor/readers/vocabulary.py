@@ -1,6 +1,7 @@
-"""The words of a report that distinguish causes: those in gpudoctor/data/word_weights.json."""
+"""The words and phrases of a report that distinguish causes and concerns: those in gpudoctor/data/*_weights.json."""
 
 import re
+from itertools import pairwise
 
 from gpudoctor.data.tables import load_table
 
@@ -9,13 +10,26 @@ LONGEST = 4000
 
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[a-zà-ÿ_#]{2,30}|[\u0400-\u04ff]{3,30}|[\u3040-\u30ff\u4e00-\u9fff]{2}")
+_NEIGHBOUR = re.compile(r"[a-zà-ÿ_#']{1,30}|[\u0400-\u04ff]{1,30}|[\u3040-\u30ff\u4e00-\u9fff]|[?!:]")
 
 
 def words_in(lowered: str) -> frozenset[str]:
     """Return the words of a text in lower case. Numbers are "#": "cu118" is "cu#". Chinese has no spaces: pairs."""
-    return frozenset(_WORD.findall(_NUMBER.sub("#", lowered[:LONGEST])))
+    return frozenset(_WORD.findall(_read(lowered)))
+
+
+def phrases_in(lowered: str) -> frozenset[str]:
+    """Return the words of a text in lower case, short ones and marks too, and each with its neighbour: "works+now"."""
+    words = _NEIGHBOUR.findall(_read(lowered))
+    return frozenset((*words, *map("+".join, pairwise(words))))
 
 
 def known_words(lowered: str) -> tuple[str, ...]:
-    """Return those words of a text that are in the table, in alphabetical order."""
-    return tuple(sorted(words_in(lowered) & load_table("word_weights")["words"].keys()))
+    """Return those words and phrases of a text that are in the tables, in alphabetical order."""
+    words = words_in(lowered) & load_table("word_weights")["words"].keys()
+    phrases = phrases_in(lowered) & load_table("concern_weights")["words"].keys()
+    return tuple(sorted(words | phrases))
+
+
+def _read(lowered: str) -> str:
+    return _NUMBER.sub("#", lowered[:LONGEST])

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from gpudoctor.data.torch_builds import torch_releases
-from gpudoctor.data.torch_wheels import newest_pythons, pythons_of, release_of, releases_for
+from gpudoctor.data.torch_wheels import is_32_bit, newest_pythons, pythons_of, release_of, releases_for
 from gpudoctor.model import Fix, Gpu, PackageVersion, Python, Remedy, System, TorchRequest
 from gpudoctor.remedies.commands import environment_of, is_windows, join, module_name, python_command, quote_value
 from gpudoctor.remedies.fixes import Machine, fix
@@ -90,7 +90,8 @@ def use_python_with_torch_wheel(*, torch_request: TorchRequest, python: Python, 
     own = python.version.minor_release if python.version is not None else ""
     release = release_of(request.version)
     tags = newest_pythons((release or torch_releases()[-1],), request.wheel_platform)
-    tags = [tag for tag in tags if tag != own]
+    needs_64_bit = is_32_bit(python.platform_tag)
+    tags = [tag for tag in tags if tag != own or needs_64_bit]
     if not tags or request.tag or system.glibc == "":
         return (_other_platform(request, system),)
     # The newest Python of a release often has wheels only for Linux; the one before has them for all platforms.
@@ -111,7 +112,8 @@ def use_python_with_torch_wheel(*, torch_request: TorchRequest, python: Python, 
         else (create, f"{tool} {join([*index, requirement], windows)}", f'{new} -c "import torch"'),
         reference=PREVIOUS,
     )
-    newer = [row.release for row in torch_releases() if own in pythons_of(row, request.platform)] if release else []
+    others = torch_releases() if release and not needs_64_bit else ()
+    newer = [row.release for row in others if own in pythons_of(row, request.platform)]
     keep = Remedy(
         summary=f"Keep Python {own} and install a release that has a wheel for it: PyTorch {newer[0]} to {newer[-1]}"
         if newer

@@ -58,6 +58,8 @@ def features(
         found.add("driver:works")
     if driver.module_loaded:
         found.add("driver:loaded")
+    if "apple-mac-named" in kinds and system.os is None:  # another system may be its guest
+        found.add("os:darwin")
     if cupy_runtime.calls:
         found |= {"shown:cupy-config"} | ({"cupy:loads"} if cupy_runtime.first_error is None else set())
     if not origin.is_report:
@@ -112,5 +114,3 @@ def _gpu(gpu: Gpu, kinds: Iterable[str]) -> Iterator[str]:
         yield "gpu:nvidia"
     if "amd-gpu-named" in kinds or "amd-gpu-reported" in kinds:
         yield "gpu:amd"
-    if "apple-mac-named" in kinds:
-        yield "os:darwin"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.model import Finding, Fix, Resemblance, Severity
@@ -11,7 +11,7 @@ from gpudoctor.symptoms.answers import finding_of
 from gpudoctor.symptoms.tables import row_of
 from gpudoctor.triage.features import fits
 
-CERTAIN, UNCERTAIN = 60.0, 7.0
+CERTAIN, UNCERTAIN = 30.0, 7.0
 """How many times as probable a cause is if a check found it for certain, or concluded it from something likely."""
 
 GUESSED = 4.5
@@ -24,34 +24,19 @@ LEAST_SHARE = 0.005
 """The share of a cause that the words say nothing of."""
 
 
-class Needed(NamedTuple):
-    """What words must show before they name a cause if no check found one."""
+LEAST_NAMED, LEAST_OF_UNKNOWN_ERROR = 0.5, 0.8
+"""How probable words must make a cause before they name it if no check found one; the same beside an unknown error."""
 
-    share: float
-    """How probable the cause is, among all causes."""
-    well: float
-    """How probable it may be, at most, that nothing is wrong."""
-
-
-WITH_EFFECT = Needed(share=0.15, well=1.0)
-WITH_GUESS = Needed(share=0.15, well=0.7)
-WITH_ERROR = Needed(share=0.5, well=0.75)
-WITH_COMPLAINT = Needed(share=0.5, well=0.15)
-WITH_UNKNOWN_ERROR = Needed(share=0.8, well=0.15)
-"""In 56 of 1,100 new reports no check and no row named a cause and words showed half: 44 times the right cause."""
+MOST_WELL = 0.3
+"""How probable it may be, at most, that the author has no fault, if words alone name a cause."""
 
 LEAST_WORDS = 15
 """Known words without which words say nothing."""
 
 USED = ("symptom:gpu-used-by", "symptom:gpu-listed-by", "symptom:layers-on-gpu")
 COMPLAINTS = (
-    "asks-trouble",
-    "asks-failure",
-    "asks-gpu-unused",
-    "asks-complaint",
-    "asks-slow",
-    "asks-hang",
-    "asks-cpu-used",
+    *("asks-trouble", "asks-failure", "asks-gpu-unused", "asks-complaint", "asks-slow", "asks-hang"),
+    *("asks-cpu-used", "unknown-error"),
 )
 
 
@@ -68,9 +53,9 @@ def guess_of(symptoms: Symptoms) -> Finding | None:
     return replace(finding_of(guess, symptom, row.says), check_id=guess["check"])
 
 
-def by_words(resemblance: Resemblance, words: tuple[str, ...] | None) -> Mapping[str, float]:
+def by_words(resemblance: Resemblance) -> Mapping[str, float]:
     """Return how probable the words make each cause; nothing of a text with few words."""
-    return resemblance.shares if len(words or ()) >= LEAST_WORDS else {}
+    return resemblance.shares if resemblance.known >= LEAST_WORDS else {}
 
 
 def likeliest(shares: Mapping[str, float], features: frozenset[str], found: Mapping[str, float]) -> tuple[str, float]:
@@ -103,23 +88,17 @@ def probable(cause: str) -> Finding:
     )
 
 
-def needed(
-    symptoms: Symptoms, words: tuple[str, ...] | None, features: frozenset[str], *, effect: bool, guessed: bool
-) -> Needed | None:
-    """Return what words must show before they name a cause.
+def least_named(symptoms: Symptoms) -> float:
+    """Return how probable words must make a cause before they name it."""
+    return LEAST_OF_UNKNOWN_ERROR if of_kind(symptoms, "unknown-error") else LEAST_NAMED
 
-    None if the report complains of nothing, or shows that a program uses the GPU.
-    effect: a check found that the GPU is not used. guessed: people's words suggest a cause.
-    """
-    if any(feature.startswith(USED) for feature in features) and not (effect or guessed):
-        return None
-    foreign = any(not word.isascii() for word in words or ())  # in which few complaints are recognised
-    complains = foreign or of_kind(symptoms, *COMPLAINTS)
-    signs = {
-        WITH_EFFECT: effect,
-        WITH_GUESS: guessed,
-        WITH_UNKNOWN_ERROR: bool(of_kind(symptoms, "unknown-error")),
-        WITH_ERROR: "error" in features,
-        WITH_COMPLAINT: bool(complains),
-    }
-    return next((demand for demand, shown in signs.items() if shown), None)
+
+def uses_gpu(features: frozenset[str]) -> bool:
+    """Return whether a report shows that a program uses the GPU."""
+    return any(feature.startswith(USED) for feature in features)
+
+
+def complains(symptoms: Symptoms, words: tuple[str, ...] | None, features: frozenset[str]) -> bool:
+    """Return whether a report has an error or a complaint. Few complaints are recognised in other languages."""
+    is_foreign = any(not word.isascii() for word in words or ())
+    return "error" in features or is_foreign or bool(of_kind(symptoms, *COMPLAINTS))

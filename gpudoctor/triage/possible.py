@@ -48,24 +48,25 @@ def possible_causes(
     features: frozenset[str],
     excluded: Collection[str] = (),
     *,
+    first: Collection[str] = (),
     shares: Mapping[str, float] = MappingProxyType({}),
     only_suggested: bool = False,
 ) -> tuple[PossibleCause, ...]:
     """Return the most frequent causes of confirmed reports with these features.
 
-    excluded: ids of checks that cannot be the cause. shares: how probable the words of the report make each cause.
-    only_suggested: only causes that a symptom speaks for.
+    excluded: ids of checks that cannot be the cause. first: ids of those that the text itself speaks of.
+    shares: how probable the words of the report make each cause. only_suggested: only causes that a symptom speaks for.
     """
     rows = {row["check"]: row for row in load_table("possible_causes")["causes"]}
     asked = [(name, row) for name, row in rows.items() if name not in excluded]
     needed = {name: row.get("needs", ()) if shares.get(name, 0) < LIKELY else () for name, row in asked}
-    fitting = [name for name, row in asked if fits(features, needed[name], row.get("excluded_by", ()))]
+    fitting = [name for name, row in asked if name in first or fits(features, needed[name], row.get("excluded_by", ()))]
     if only_suggested:
-        fitting = [name for name in fitting if _is_suggested(rows[name], features)]
+        fitting = [name for name in fitting if name in first or _is_suggested(rows[name], features)]
     suggested = {name: SUGGESTED for name in fitting if not features.isdisjoint(rows[name].get("suggested_by", ()))}
     by_words = {name: WORDS * math.log(shares.get(name, 0.0) + LEAST_SHARE) for name in fitting} if shares else {}
     scores = {name: _score(name, features) + suggested.get(name, 0) + by_words.get(name, 0) for name in fitting}
-    ranked = sorted(fitting, key=lambda name: -scores[name])
+    ranked = sorted(fitting, key=lambda name: (name not in first, -scores[name]))
     return tuple(
         PossibleCause(check=name, why=rows[name]["why"], confirm=rows[name]["confirm"]) for name in ranked[:MOST]
     )

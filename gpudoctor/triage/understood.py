@@ -2,23 +2,32 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Cupy, Devices, Driver, Gpu, Place, Pytorch, System
+from gpudoctor.model import Concern, Cupy, Devices, Driver, Gpu, Place, Pytorch, System
 from gpudoctor.symptoms import Symptoms, of_kind, with_role
 from gpudoctor.symptoms.tables import row_of
 
 SYSTEMS = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
 LONGEST_QUOTE = 120
 MOST_FAILURES = 3
+
 MERE_WORDS = (
     *("asks-failure", "asks-words", "asks-complaint", "asks-trouble", "asks-but"),
 )  # such a message shows that something is wrong, not what
 
 
 def understood(
-    system: System, place: Place, gpu: Gpu, driver: Driver, pytorch: Pytorch, cupy: Cupy, symptoms: Symptoms
+    system: System,
+    place: Place,
+    gpu: Gpu,
+    driver: Driver,
+    pytorch: Pytorch,
+    cupy: Cupy,
+    symptoms: Symptoms,
+    concern: Concern,
 ) -> tuple[str, ...]:
     """Return what is known about the machine and what the report complains about."""
     found = (
+        *_concern(concern),
         *_system(system, place),
         *_gpu(gpu, symptoms),
         *((f"NVIDIA {driver.label}",) if driver.version else ()),
@@ -26,6 +35,12 @@ def understood(
         *_said(symptoms),
     )
     return tuple(dict.fromkeys(found))
+
+
+def _concern(concern: Concern) -> Iterator[str]:
+    if concern.no_fault:
+        words = ", ".join(f'"{word}"' for word in concern.words)
+        yield f"probably no fault that its author has now, by words such as {words}"
 
 
 def _system(system: System, place: Place) -> Iterator[str]:
@@ -67,11 +82,14 @@ def _said(symptoms: Symptoms) -> Iterator[str]:
         yield f'{says}: "{symptom.text[:LONGEST_QUOTE]}"'
 
 
-def missing(system: System, driver: Driver, devices: Devices, pytorch: Pytorch, symptoms: Symptoms) -> tuple[str, ...]:
+def missing(
+    system: System, driver: Driver, devices: Devices, pytorch: Pytorch, symptoms: Symptoms, concern: Concern
+) -> tuple[str, ...]:
     """Return the facts that a verdict needs and that are unknown."""
     is_mac = system.os == "darwin"
     about_torch = pytorch.version is not None or bool(of_kind(symptoms, "about-torch-named"))
     wanted = (
+        ("whether something fails now", concern.no_fault),
         ("the operating system", system.os is None),
         ("the driver version", not is_mac and driver.version is None),
         ("which GPU the driver sees", not is_mac and not devices),

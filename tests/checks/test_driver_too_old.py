@@ -229,6 +229,16 @@ def test_a_program_whose_versions_are_not_reported() -> None:
     assert "CUDA 12 525.60.13" in finding.remedies[0].summary
 
 
+def test_in_a_container_the_same_error_may_mean_no_driver() -> None:
+    refused = Symptom(kind="cuda-insufficient-driver", text="CUDA driver version is insufficient", code="cuda-35")
+    inside = Symptom(kind="place-docker", text="in the container")
+    alone, in_container = (
+        run_check("driver-too-old", symptoms=said).findings[0] for said in ((refused,), (refused, inside))
+    )
+    assert (alone.certain, in_container.certain) == (True, False)
+    assert "or the container has none" in in_container.summary
+
+
 def test_a_program_that_names_the_driver_it_needs() -> None:
     symptoms = (Symptom(kind="nvenc-driver-too-old", text="", code="cuda-35", names={"driver": "530.41.03"}),)
     remedy = run_check("driver-too-old", symptoms=symptoms).findings[0].remedies[0]

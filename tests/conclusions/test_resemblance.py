@@ -36,11 +36,11 @@ def test_the_words_shown_speak_for_the_cause() -> None:
 
 
 def test_every_cause_is_a_check() -> None:
-    assert {*TABLE["causes"]} - {""} <= {check.id for check in own_checks()}
+    assert {*TABLE["answers"]} - {""} <= {check.id for check in own_checks()}
 
 
 def test_the_reports_that_it_learned_from_are_found_again() -> None:
-    sick = [report for report in REPORTS if report["cause"]]
+    sick = [report for report in REPORTS if report["cause"]][::10]
     first = [next(c for c in resemblance(tuple(report["words"].split())).shares if c) for report in sick]
     right = sum(cause in (report["cause"], *report["also"]) for cause, report in zip(first, sick, strict=True))
     assert right > 0.9 * len(sick)

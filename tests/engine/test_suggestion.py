@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpudoctor.conclusions import Facts
 from gpudoctor.conclusions.inferred import with_inferred
-from gpudoctor.engine.suggestion import DOUBTFUL, suggested, without_doubtful
-from gpudoctor.model import Finding, Resemblance, Severity
+from gpudoctor.engine.suggestion import as_advice, suggested
+from gpudoctor.model import Concern, Evidence, Finding, Resemblance, Severity
 from gpudoctor.readers.report import read_texts
 from gpudoctor.triage.likely_cause import CERTAIN, LEAST_SHARE, LEAST_WORDS, UNCERTAIN
 from tests.own_checks import own_checks
 
 CHECKS = own_checks()
-WORDS = tuple(f"w{number}" for number in range(LEAST_WORDS))
-COMPLAINT, ERROR = "My GPU is not used at all.", "RuntimeError: CUDA error: unspecified launch failure"
-WISH = "Please add a button."
+COMPLAINT = "My GPU is not used at all."
 
 
 class Told(Facts):
-    """The facts of a text whose words make the causes as probable as given."""
+    """The facts of a text whose words make the causes, and that there is no fault now, as probable as given."""
 
-    def __init__(self, text: str, shares: dict[str, float]) -> None:
+    def __init__(self, text: str, shares: dict[str, float], no_fault: float = 0.0) -> None:
         super().__init__(with_inferred(read_texts([("report.txt", text.encode())])))
-        self._shares = shares
+        self._shares, self._no_fault = shares, no_fault
 
     def get(self, name: str) -> object:
         if name == "resemblance":
-            return Resemblance(shares=dict(sorted(self._shares.items(), key=lambda item: -item[1])))
-        return WORDS if name == "words" else super().get(name)
+            return Resemblance(shares=dict(sorted(self._shares.items(), key=lambda item: -item[1])), known=LEAST_WORDS)
+        return Concern(share=self._no_fault) if name == "concern" else super().get(name)
 
 
 def finding(check_id: str, severity: Severity = Severity.ERROR, *, certain: bool = True) -> Finding:
@@ -41,20 +41,19 @@ def name_of(facts: Facts, *findings: Finding) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "shares", "named"),
+    ("shares", "no_fault", "named"),
     [
-        pytest.param(COMPLAINT, {"driver-too-old": 0.6, "": 0.1}, "driver-too-old", id="a complaint"),
-        pytest.param(COMPLAINT, {"driver-too-old": 0.4, "": 0.1}, "", id="one cause of many"),
-        pytest.param(COMPLAINT, {"driver-too-old": 0.2, "": 0.8}, "", id="probably nothing is wrong"),
-        pytest.param("torch 2.4", {"driver-too-old": 1.0}, "", id="no complaint"),
+        pytest.param({"driver-too-old": 0.6}, 0.1, "driver-too-old", id="a fault"),
+        pytest.param({"driver-too-old": 0.4}, 0.1, "", id="one cause of many"),
+        pytest.param({"driver-too-old": 0.6}, 0.5, "", id="perhaps none now"),
     ],
 )
-def test_words_name_a_cause_if_nothing_was_found(text: str, shares: dict[str, float], named: str) -> None:
-    assert name_of(Told(text, shares)) == named
+def test_words_name_a_cause_if_nothing_was_found(shares: dict[str, float], no_fault: float, named: str) -> None:
+    assert name_of(Told(COMPLAINT, shares, no_fault)) == named
 
 
 def test_that_no_gpu_is_used_is_an_effect_of_what_words_name() -> None:
-    facts = Told("torch 2.4", {"driver-too-old": 0.2, "": 0.8})
+    facts = Told("torch 2.4", {"driver-too-old": 0.6})
     assert name_of(facts, finding("torch-cuda-unavailable")) == "driver-too-old"
 
 
@@ -82,16 +81,29 @@ def test_what_was_found_is_not_suggested_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "share", "certain", "severity"),
+    ("evidence", "severity"),
     [
-        pytest.param(WISH, DOUBTFUL + 0.01, False, Severity.INFO, id="words of a machine that works"),
-        pytest.param(WISH, DOUBTFUL - 0.01, False, Severity.ERROR, id="words that may be of one"),
-        pytest.param(WISH, DOUBTFUL + 0.01, True, Severity.ERROR, id="what is certain"),
-        pytest.param(ERROR, DOUBTFUL + 0.01, False, Severity.ERROR, id="an error"),
+        pytest.param(
+            [Evidence(fact="symptoms[0].text", value="CUDA error", source="a.txt")], Severity.INFO, id="a message"
+        ),
+        pytest.param(
+            [Evidence(fact="torch.build", value="cpu", source="words in a.txt")], Severity.INFO, id="what a person says"
+        ),
+        pytest.param(
+            [Evidence(fact="torch.build", value="cpu", source="collect_env in a.txt")],
+            Severity.ERROR,
+            id="a tool's output",
+        ),
+        pytest.param(
+            [
+                Evidence(fact="symptoms[0].text", value="CUDA error", source="a.txt"),
+                Evidence(fact="driver.version", value="535", source="nvidia-smi in a.txt"),
+            ],
+            Severity.ERROR,
+            id="a message and a tool's output",
+        ),
     ],
 )
-def test_what_is_not_certain_is_advice_if_words_say_that_all_is_well(
-    text: str, share: float, certain: bool, severity: Severity
-) -> None:
-    (found,) = without_doubtful(Told(text, {"": share}), [finding("runs-on-cpu", certain=certain)])
+def test_of_an_author_without_a_fault_what_a_text_says_is_advice(evidence: list[Evidence], severity: Severity) -> None:
+    (found,) = as_advice([replace(finding("runs-on-cpu"), evidence=tuple(evidence))])
     assert found.severity is severity

@@ -95,7 +95,7 @@ SHORT = {
         '{\n "data-root": "/x"\n}\n',
         "cli-version: 1.17.0\n",
     ),
-    "paths": ("python3 -m pip\n", "venv at /opt/x\n", "C:\\work\\env\\Lib\\site-packages\n"),
+    "paths": ("python3 -m pip\n", "venv at /opt/x\n", "C:\\work\\env\\Lib\\site-packages\n", "ComfyUI portable\n"),
     "words on containers": (
         "docker run img\n",
         "inside the container\n",

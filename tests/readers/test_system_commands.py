@@ -111,3 +111,8 @@ def test_the_compiler_of_something_else(around: str) -> None:
 def test_python(text: str, version: str, os: str | None) -> None:
     python = {"python": Python(version=PackageVersion(version))}
     assert read(text) == [python, *([] if os is None else [{"system": System(os=os)}])]
+
+
+def test_a_32_bit_python() -> None:
+    text = "Python 3.10.6 (tags/v3.10.6:9c7b4bd, Aug  1 2022, 21:38:17) [MSC v.1932 32 bit (Intel)]\n"
+    assert read(text) == [{"python": Python(version=PackageVersion("3.10.6"), platform_tag="win32")}]

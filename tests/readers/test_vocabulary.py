@@ -2,22 +2,29 @@
 
 from gpudoctor.data.tables import load_table
 from gpudoctor.readers.report import read_texts
-from gpudoctor.readers.vocabulary import LONGEST, known_words, words_in
+from gpudoctor.readers.vocabulary import LONGEST, known_words, phrases_in, words_in
 
 
 def test_numbers_are_one_word_and_chinese_is_read_in_pairs() -> None:
     assert words_in("torch 2.3.1+cu118, rtx3060 显卡驱动") == {"torch", "cu#", "rtx#", "显卡", "驱动"}
 
 
-def test_only_words_of_the_table_are_kept_in_order() -> None:
-    table = load_table("word_weights")["words"]
-    assert "docker" in table
-    assert "xyzzyplugh" not in table
-    assert known_words("xyzzyplugh in docker, docker sees no gpu") == ("docker", "gpu", "in", "no", "sees")
+def test_a_phrase_is_a_word_with_its_neighbour() -> None:
+    assert phrases_in("i ask: is it ok?") == {
+        *("i", "ask", ":", "is", "it", "ok", "?"),
+        *("i+ask", "ask+:", ":+is", "is+it", "it+ok", "ok+?"),
+    }
+
+
+def test_only_words_and_phrases_of_the_tables_are_kept_in_order() -> None:
+    tables = load_table("word_weights")["words"].keys() | load_table("concern_weights")["words"].keys()
+    found = known_words("xyzzyplugh in docker, docker sees no gpu")
+    assert {"docker", "gpu", "in", "no", "sees", "in+docker"} <= {*found} <= tables
+    assert list(found) == sorted(found)
 
 
 def test_a_long_text_is_read_at_its_beginning() -> None:
-    assert known_words("docker " + "x " * LONGEST + "driver") == ("docker",)
+    assert "driver" not in known_words("docker " + "x " * LONGEST + "driver")
 
 
 def test_texts_that_build_on_each_other_join_their_words() -> None:

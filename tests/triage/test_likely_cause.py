@@ -25,17 +25,13 @@ from gpudoctor.triage.likely_cause import (
     LEAST_WORDS,
     NOT_SHOWN,
     UNCERTAIN,
-    WITH_COMPLAINT,
-    WITH_EFFECT,
-    WITH_ERROR,
-    WITH_GUESS,
-    WITH_UNKNOWN_ERROR,
-    Needed,
     by_words,
+    complains,
     guess_of,
+    least_named,
     likeliest,
-    needed,
     probable,
+    uses_gpu,
 )
 from tests.own_checks import own_checks
 
@@ -653,44 +649,40 @@ def test_a_cause_of_which_the_report_shows_nothing_is_less_likely() -> None:
 
 
 def test_a_cause_that_only_a_check_knows_is_likely_if_the_words_name_no_other() -> None:
-    assert likeliest_of({"driver-too-old": 0.2}, cublas_missing=CERTAIN) == "cublas-missing"
+    assert likeliest_of({"driver-too-old": 0.1}, cublas_missing=CERTAIN) == "cublas-missing"
     assert likeliest_of({"driver-too-old": 0.9}, cublas_missing=CERTAIN) == "driver-too-old"
     assert likeliest({}, frozenset(), {}) == ("", 0.0)
 
 
-WORDS = ("the", *(f"w{number}" for number in range(1, LEAST_WORDS)))
-SLOW, STRANGE = Symptom(kind="asks-slow", text="slow"), Symptom(kind="unknown-error", text="OddError")
+def test_a_program_that_uses_the_gpu() -> None:
+    assert uses_gpu(frozenset({"error", "symptom:gpu-used-by-ollama"}))
+    assert not uses_gpu(frozenset({"error", "symptom:gpu-unused-reported"}))
 
 
 @pytest.mark.parametrize(
-    ("symptoms", "words", "features", "signs", "expected"),
+    ("symptoms", "words", "features", "expected"),
     [
-        pytest.param((), WORDS, (), {}, None, id="no complaint"),
-        pytest.param(
-            (), ("não", *WORDS), (), {}, WITH_COMPLAINT, id="complaints in other languages are not recognised"
-        ),
-        pytest.param((SLOW,), WORDS, (), {}, WITH_COMPLAINT, id="a complaint"),
-        pytest.param((), WORDS, ("error",), {}, WITH_ERROR, id="an error"),
-        pytest.param((STRANGE,), WORDS, ("error",), {}, WITH_UNKNOWN_ERROR, id="an error that is not known"),
-        pytest.param((), WORDS, ("error",), {"guessed": True}, WITH_GUESS, id="a row knows the cause"),
-        pytest.param((), WORDS, ("error",), {"effect": True}, WITH_EFFECT, id="a check found that no GPU is used"),
+        pytest.param((), ("the",), (), False, id="no complaint"),
+        pytest.param((), ("não",), (), True, id="another language"),
+        pytest.param((Symptom(kind="asks-slow", text="slow"),), ("the",), (), True, id="a complaint"),
+        pytest.param((), ("the",), ("error",), True, id="an error"),
+        pytest.param((Symptom(kind="unknown-error", text="OddError"),), (), (), True, id="an error that is not known"),
     ],
 )
-def test_what_words_must_show_depends_on_what_else_there_is(
-    symptoms: tuple[Symptom, ...],
-    words: tuple[str, ...],
-    features: tuple[str, ...],
-    signs: dict[str, bool],
-    expected: Needed | None,
+def test_a_report_that_complains(
+    symptoms: tuple[Symptom, ...], words: tuple[str, ...], features: tuple[str, ...], expected: bool
 ) -> None:
-    signs = {"effect": False, "guessed": False, **signs}
-    assert needed(symptoms, words, frozenset(features), **signs) == expected
+    assert complains(symptoms, words, frozenset(features)) is expected
+
+
+def test_beside_an_error_that_is_not_known_words_must_show_more() -> None:
+    assert least_named((Symptom(kind="unknown-error", text="OddError"),)) > least_named(())
 
 
 def test_a_text_with_few_words_says_nothing() -> None:
-    resemblance = Resemblance(shares={"driver-too-old": 1.0})
-    assert by_words(resemblance, WORDS[:LEAST_WORDS]) == resemblance.shares
-    assert by_words(resemblance, WORDS[: LEAST_WORDS - 1]) == by_words(resemblance, None) == {}
+    shares = {"driver-too-old": 1.0}
+    assert by_words(Resemblance(shares=shares, known=LEAST_WORDS)) == shares
+    assert by_words(Resemblance(shares=shares, known=LEAST_WORDS - 1)) == by_words(Resemblance()) == {}
 
 
 @pytest.mark.parametrize("row", load_table("possible_causes")["causes"], ids=lambda row: str(row["check"]))

@@ -76,3 +76,9 @@ def test_each_report_counts_once_and_no_feature_is_sure_or_impossible() -> None:
     for feature, share in counts.shares.items():
         number = sum(feature in report["features"] for report in reports)
         assert share == pytest.approx((number + 1) / (len(reports) + 2))  # the rule of succession
+
+
+def test_what_the_text_itself_speaks_of_is_the_first_even_if_it_seldom_fits() -> None:
+    features = frozenset({"os:darwin"})
+    assert "driver-too-old" not in [cause.check for cause in possible_causes(features)]
+    assert possible_causes(features, first=("driver-too-old",), only_suggested=True)[0].check == "driver-too-old"

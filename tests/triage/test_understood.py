@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import Cupy, Driver, Gpu, Place, Pytorch, Symptom, System
+from gpudoctor.model import Concern, Cupy, Driver, Gpu, Place, Pytorch, Symptom, System
 from gpudoctor.readers.report import read_texts
 from gpudoctor.triage.features import features
 from gpudoctor.triage.understood import missing, understood
@@ -70,5 +70,13 @@ def test_frameworks_are_understood_by_their_versions() -> None:
 )
 def test_that_a_person_writes_is_not_what_is_wrong(kind: str, complaints: int) -> None:
     symptoms = (Symptom(kind=kind, text="as written"),)
-    found = understood(System(), Place(), Gpu(), Driver(), Pytorch(), Cupy(), symptoms)
+    found = understood(System(), Place(), Gpu(), Driver(), Pytorch(), Cupy(), symptoms, Concern())
     assert sum("as written" in line for line in found) == complaints
+
+
+def test_that_an_author_has_no_fault_now_is_understood_by_words_that_are_shown() -> None:
+    concern = Concern(no_fault=True, share=0.95, words=("works now", "feature request"))
+    first, *_ = facts("RTX 3060").call(understood, concern=concern)
+    assert first == 'probably no fault that its author has now, by words such as "works now", "feature request"'
+    assert "whether something fails now" in facts("RTX 3060").call(missing, concern=concern)
+    assert "whether something fails now" not in facts("RTX 3060").call(missing, concern=Concern(share=0.2))
