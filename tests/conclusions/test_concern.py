@@ -29,8 +29,8 @@ def told(text: str) -> Concern:
             id="a question before buying",
         ),
         pytest.param(
-            f"SOLVED: {ERROR}. It turned out that I had an old wheel. After installing the cu128 build everything "
-            "works now, thanks. You can close this issue.",
+            f"Last month we had `{ERROR}` on the 5090, because the wheel was old. Since the cu128 build it trains well. "
+            "I only wonder whether sm_120 will stay in the next releases, and would like to see it in the docs.",
             id="a fault that is past",
         ),
         pytest.param(
