@@ -29,7 +29,7 @@ def told(text: str) -> Concern:
             id="a question before buying",
         ),
         pytest.param(
-            f"Last month we had `{ERROR}` on the 5090, because the wheel was old. Since the cu128 build it trains well. "
+            f"Last month we had `{ERROR}` on the 5090, because the wheel was old. Since cu128 it trains well. "
             "I only wonder whether sm_120 will stay in the next releases, and would like to see it in the docs.",
             id="a fault that is past",
         ),
