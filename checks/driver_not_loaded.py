@@ -22,7 +22,11 @@ BY_PERSON = ("nouveau-reported", "kernel-module-refusal-suspected")
 
 BUILD, ENROL, LOAD = Fix("build-kernel-module"), Fix("enrol-module-key"), Fix("load-driver")
 OTHER_NVML = Fix("find-other-nvml")
-NOUVEAU, REINSTALL = Fix("keep-nouveau-out"), Fix("reinstall-driver")
+NOUVEAU, REINSTALL, RESTART = (
+    Fix("keep-nouveau-out"),
+    Fix("reinstall-driver"),
+    Fix("reboot", summary="Restart the machine, so that the driver and its kernel module are loaded together"),
+)
 
 
 class _Reason(NamedTuple):
@@ -79,13 +83,15 @@ def driver_not_loaded(
     reason = _reason(driver, system, symptoms)
     version = driver.library_version or driver.version
     by_person = said is not None and said.kind in BY_PERSON
+    name = f"The NVIDIA driver{f' {version}' if version else ''}"
     summary = (
-        f"The NVIDIA driver{f' {version}' if version else ''} is {'probably ' if by_person else ''}installed, but its "
-        f"kernel module is not loaded{reason.text}"
+        f"{name} does not answer, although its kernel module is loaded{reason.text}"
+        if driver.module_loaded
+        else f"{name} is {'probably ' if by_person else ''}installed, but its kernel module is not loaded{reason.text}"
     )
     facts = (said.fact if said else "", "driver.module_loaded", reason.fact)
     finding = Finding.error("kernel module nvidia", summary, facts, *reason.fixes, no_usable_gpu=True)
-    yield replace(finding, certain=not by_person)
+    yield replace(finding, certain=not by_person and not driver.module_loaded)
 
 
 def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
@@ -100,7 +106,9 @@ def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
 def _reason(driver: Driver, system: System, symptoms: Symptoms) -> _Reason:
     if system.os == "windows":
         return _Reason("", "", (REINSTALL,))
-    every_usual_one = _Reason("", "", (LOAD, BUILD, NOUVEAU, ENROL, REINSTALL))
+    every_usual_one = _Reason(
+        "", "", (RESTART, REINSTALL) if driver.module_loaded else (LOAD, BUILD, NOUVEAU, ENROL, REINSTALL)
+    )
     found = _said(symptoms, *PRINTED) or _read(driver, system, symptoms) or _said(symptoms, SECURE_BOOT, NEW_KERNEL)
     return found or every_usual_one
 
