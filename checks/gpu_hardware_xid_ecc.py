@@ -9,8 +9,6 @@ from gpudoctor.registry import CUDA_FAILS, Skip, check
 from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.answers import answers
 
-COLD_START = "Turn the machine off and on again: a warm restart does not reset the GPU"
-
 
 @check(family="device", explains=(*CUDA_FAILS, "nccl-p2p-problem"))
 def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> Iterator[Finding]:
@@ -29,9 +27,7 @@ def gpu_hardware_xid_ecc(gpu_faults: GpuFaults, symptoms: Symptoms = None) -> It
         # The module nvidia stays loaded only if it found a GPU: nvidia_init_module in kernel-open/nvidia/nv.c.
         summary = "The driver is loaded, but nvidia-smi finds no device: the driver could not initialise the GPU"
         facts: tuple[str, ...] = (gpu_faults.not_started.fact,)
-        yield Finding.warning(
-            "GPU", summary, facts, Fix("find-why-gpu-does-not-start"), Fix("reboot", summary=COLD_START)
-        )
+        yield Finding.warning("GPU", summary, facts, Fix("find-why-gpu-does-not-start"), Fix("start-cold"))
     of_programs = gpu_faults.of_programs
     if of_programs:
         summary = f"The driver logged {_listed(of_programs)}, which need no reset of the device, according to NVIDIA"

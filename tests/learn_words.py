@@ -236,7 +236,7 @@ def share_found(folds: int) -> str:
     return f"{sick:,} sick reports: cause first in {first / sick:.1%}, among three in {three / sick:.1%}"
 
 
-def share_told(folds: int) -> str:
+def share_recognised(folds: int) -> str:
     """Return how often an author without a fault is recognised, and how often one with a fault is taken for one."""
     told: dict[str, list[bool]] = {"": [], FAULT: []}
     for report, learned in folded(CONCERN, folds):
@@ -259,7 +259,7 @@ def main() -> None:
             reports = add(lesson, reports, json.loads(options.add.read_text(encoding="utf-8")))
             lesson.keep(reports)
         if options.folds:
-            print((share_told if lesson is CONCERN else share_found)(options.folds))
+            print((share_recognised if lesson is CONCERN else share_found)(options.folds))
         else:
             Network(lesson, reports).write(len(reports))
             print(f"wrote {lesson.table.name}: {math.ceil(lesson.table.stat().st_size / 1000)} kB")

@@ -11,8 +11,8 @@ WORDS_SHOWN = 4
 def resemblance(words: tuple[str, ...] | None) -> Resemblance:
     """Return how probable each cause is by the words.
 
-    Of 1,647 new sick reports in four parts, each judged by what the other parts and 6,300 older reports teach, the words
-    alone name the cause first for 93 % (2026-11-29).
+    Of 1,647 new sick reports in four parts, each judged by what the other parts and 6,300 older reports teach, the
+    words alone name the cause first for 93 % (2026-11-29).
     """
     known = [word for word in words or () if word in load_table(NETWORK)["words"]]
     shares = answers(NETWORK, known)

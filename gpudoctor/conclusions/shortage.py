@@ -10,6 +10,7 @@ from gpudoctor.symptoms import Symptoms, group, of_kind
 # Memory of a CUDA context outside the allocator, with some reserve: below it, other processes cannot be inferred.
 CONTEXT_BYTES = 1.5 * 2**30
 SHARE = 0.1  # share of the device; a smaller use by others is not the cause
+LEAST_RESERVED = 0.03  # share of the device that fragments must have: a few hundred MiB are always left over
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 # Symptoms about main memory, and of a process that the system killed.
@@ -78,7 +79,7 @@ def _cause(shortage: Shortage, devices: Devices) -> str:
         return "others"
     if free is not None and tried is not None and free >= tried:
         return "refused"
-    if reserved and tried is not None and (free or 0) + reserved >= tried:
+    if reserved > LEAST_RESERVED * (total or 0) and tried is not None and (free or 0) + reserved >= tried:
         return "fragmented"
     if shortage.total is None and shortage.mine is None and shortage.kind not in group("memory-job-too-large"):
         return "others" if _mostly_used(devices) else "unknown"

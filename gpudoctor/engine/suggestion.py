@@ -25,6 +25,8 @@ from gpudoctor.triage.likely_cause import (
 EFFECTS = {"torch-cuda-unavailable", "cuda-no-device"}
 """Checks whose findings say that the GPU is not used, and leave open why."""
 
+MENTIONED = "Mentioned, but probably not present now"
+
 SAYING = ("messages in ", "words in ", "words on containers in ", "kernel log in ", "commands in ", "concluded")
 """How the source of a fact begins that a text says, and that no tool printed as a table of its facts."""
 
@@ -39,9 +41,11 @@ def suggested(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]
 
 def as_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the findings, those as advice that rest on nothing but what a text says."""
-    return tuple(
-        replace(finding, severity=Severity.INFO) if rests_on_words(finding) else finding for finding in findings
-    )
+    return tuple(_mentioned(finding) if rests_on_words(finding) else finding for finding in findings)
+
+
+def _mentioned(finding: Finding) -> Finding:
+    return replace(finding, severity=Severity.INFO, summary=f"{MENTIONED}: {finding.summary}")
 
 
 def rests_on_words(finding: Finding) -> bool:

@@ -246,13 +246,12 @@ class Resemblance:
 class Concern:
     """What the author of a pasted report is concerned with: a fault that they have now, or something else.
 
-    no_fault: whether they probably have none: they ask before they buy, wish for a feature, give advice, or tell of a
+    no_fault: whether they probably have none: they ask before they buy, wish for a feature, give advice, or describe a
     fault that is past, somebody else's or only pretended. share: how probable that is, 0 to 1; 0 without a report.
     """
 
     no_fault: bool = False
     share: float = 0.0
-    words: Annotated[tuple[str, ...], Fact("the words that speak most for that")] = ()
 
 
 @record

@@ -22,6 +22,7 @@ _VALUED = frozenset(
     name_table("docker_run_valued")
 )  # options with a value; after any other option the next word is the image
 _SINGULARITY = regex(r"(?:^|[\s;&|])(?:singularity|apptainer)\s+(?:exec|run|shell)\s+(\S.*)$", "singularity|apptainer")
+_SAID = regex(r"[a-z]{2,} (?:sudo )?$")  # words before a command, not a prompt
 UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # The container or pod name in commands that take one and in a compose file; the short id in a prompt.
 _NAMED = regex(
@@ -101,7 +102,11 @@ def joined_lines(lines: Iterable[str]) -> Iterator[str]:
 def _starts(line: str) -> Iterator[Start]:
     run = _RUN.search(line)
     if run and not re.search(r"\b(?:such as|e\.g\.|for example)\b", line[: run.start()]):
-        options, image, program = _parsed(run[3])
+        before, quoted = line[: run.start(1)], run[3].partition("`")
+        in_code = before.count("`") % 2 == 1
+        options, image, program = _parsed(quoted[0] if in_code else run[3])
+        if _SAID.search(before) and not in_code and image.isalpha():  # "docker run --gpus all trains for hours"
+            image = program = ""
         engine = "podman" if run[1] == "podman" else "docker"
         if run[1] == "nvidia-docker":
             options.setdefault("--gpus", ["all"])

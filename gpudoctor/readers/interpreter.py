@@ -30,7 +30,7 @@ _FOLDER = regex(
 )
 # The text before the second part of a path that contains a blank.
 _PATH_BEFORE = regex(r"(?:[A-Za-z]:\\|[~/])[^\s$#>\"'`]*(?: [\w']+)? $")
-# Its own Python is in a folder beside ComfyUI: https://docs.comfy.org/installation/comfyui_portable_windows
+# Its own Python is in a folder next to that of ComfyUI: https://docs.comfy.org/installation/comfyui_portable_windows
 _COMFYUI_PORTABLE = regex(
     r"(?i)ComfyUI_windows_portable|\bcomfy ?ui\W{1,3}(?:windows )?portable|\bportable (?:\w+ )?comfy ?ui", "portable"
 )

@@ -111,8 +111,13 @@ def start_container_with_capabilities(granted: str, *, container: Container) -> 
         f"NVIDIA_DRIVER_CAPABILITIES={granted} and NVIDIA_VISIBLE_DEVICES=all",
         options=f"--gpus all -e NVIDIA_DRIVER_CAPABILITIES={granted}",
     )
-    compose = Fix("reserve-gpu-in-compose")
+    compose = Fix("grant-capabilities-in-compose", granted=granted)
     return (compose, run) if container.compose else (run, compose)
+
+
+def _of_snap(container: Container) -> Fix:
+    """Return the fix for a snap of Docker. One that nobody saw is looked for, not removed."""
+    return Fix("replace-docker-snap" if container.docker_snap else "look-for-docker-snap")
 
 
 @fix
@@ -121,7 +126,7 @@ def let_engine_use_gpu(fault: str = "not-installed", *, container: Container, sy
 
     fault: "not-installed", "misconfigured", "refused" (SELinux), "engine-too-old", "ldconfig", "driver-in-image".
     """
-    install, configure, snap = _INSTALL, Fix("configure-engine"), Fix("replace-docker-snap")
+    install, configure, snap = _INSTALL, Fix("configure-engine"), _of_snap(container)
     if container.docker_snap:
         return (snap, install)
     if container.docker_desktop and system.os in (None, "linux"):
@@ -141,14 +146,14 @@ def let_engine_see_driver(
     driver_works: bool = False, *, container: Container, system: System
 ) -> tuple[Remedy | Fix, ...]:
     """Return the fix if the container runtime finds no driver. driver_works: on the host it works."""
-    snap, desktop, look = Fix("replace-docker-snap"), Fix("leave-docker-desktop"), Fix("see-driver-and-docker-of-host")
+    desktop, look = Fix("leave-docker-desktop"), Fix("see-driver-and-docker-of-host")
     if system.os == "windows":
         return (_INSTALL,)
     if container.docker_snap or container.docker_desktop:
-        return (snap if container.docker_snap else desktop, _INSTALL)
+        return (_of_snap(container) if container.docker_snap else desktop, _INSTALL)
     if driver_works:
-        return (desktop, snap, look, _INSTALL)
-    return (look, update_driver(system=system, needed=None), desktop, snap, _INSTALL)
+        return (desktop, look, _INSTALL)
+    return (look, update_driver(system=system, needed=None), desktop, _INSTALL)
 
 
 @fix

@@ -2,7 +2,8 @@
 
 import re
 
-from gpudoctor.model import Fix, Place
+from gpudoctor.data.distributions import distribution_of
+from gpudoctor.model import Fix, Place, System
 from gpudoctor.remedies.fixes import fix
 
 WSL_FOLDER = "/usr/lib/wsl/lib"
@@ -14,10 +15,11 @@ PLAIN_PATH = re.compile(r"[\w@+=:,./~-]+")
 
 
 @fix
-def link_libcuda(*, place: Place, library: str = "") -> tuple[Fix, ...]:
+def link_libcuda(*, place: Place, system: System, library: str = "") -> tuple[Fix, ...]:
     """Return how to make the linker find libcuda.so. library: path of the driver's library, "" if unknown."""
     library = library if PLAIN_PATH.fullmatch(library) else ""
-    folder = library.rpartition("/")[0] or (WSL_FOLDER if place.in_wsl else USUAL_FOLDER)
+    usual = WSL_FOLDER if place.in_wsl else distribution_of(system).get("libraries", USUAL_FOLDER)
+    folder = library.rpartition("/")[0] or usual
     target = library or f"{folder}/libcuda.so.1"
     where = f"that of WSL is {WSL_FOLDER}" if place.in_wsl else f"the driver's, in WSL {WSL_FOLDER}"
     return (

@@ -110,7 +110,7 @@ def enlarge_shared_memory(in_container: bool | None, *, container: Container, sy
     engine = container.engine or system.container
     inside: tuple[Fix, ...] = (Fix("mount-memory-in-pod"),)
     if engine != "kubernetes":
-        start = Fix("start-container-with-shared-memory", engine="podman" if engine == "podman" else "docker")
+        start = Fix(f"start-{'podman' if engine == 'podman' else 'container'}-with-shared-memory")
         inside = (start, Fix("enlarge-shared-memory-in-compose"))
     if in_container is False:
         inside = ()

@@ -25,7 +25,7 @@ LEAST_SHARE = 0.005
 
 
 LEAST_NAMED, LEAST_OF_UNKNOWN_ERROR = 0.5, 0.8
-"""How probable words must make a cause before they name it if no check found one; the same beside an unknown error."""
+"""How probable words must make a cause before they name it if no check found one; and if an error is not known."""
 
 MOST_WELL = 0.3
 """How probable it may be, at most, that the author has no fault, if words alone name a cause."""

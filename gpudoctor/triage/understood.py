@@ -9,6 +9,7 @@ from gpudoctor.symptoms.tables import row_of
 SYSTEMS = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
 LONGEST_QUOTE = 120
 MOST_FAILURES = 3
+NO_FAULT = "the text reads like a question, a wish, advice or a solved problem, not like a fault that is there now"
 
 MERE_WORDS = (
     *("asks-failure", "asks-words", "asks-complaint", "asks-trouble", "asks-but"),
@@ -27,7 +28,7 @@ def understood(
 ) -> tuple[str, ...]:
     """Return what is known about the machine and what the report complains about."""
     found = (
-        *_concern(concern),
+        *((NO_FAULT,) if concern.no_fault else ()),
         *_system(system, place),
         *_gpu(gpu, symptoms),
         *((f"NVIDIA {driver.label}",) if driver.version else ()),
@@ -35,12 +36,6 @@ def understood(
         *_said(symptoms),
     )
     return tuple(dict.fromkeys(found))
-
-
-def _concern(concern: Concern) -> Iterator[str]:
-    if concern.no_fault:
-        words = ", ".join(f'"{word}"' for word in concern.words)
-        yield f"probably no fault that its author has now, by words such as {words}"
 
 
 def _system(system: System, place: Place) -> Iterator[str]:

@@ -259,7 +259,7 @@ def test_nvml_of_another_origin(container: str, cuda_code: int, severity: Severi
         )
 
 
-def test_a_message_beside_a_loaded_module_is_not_certain_and_no_module_is_loaded_again() -> None:
+def test_a_message_is_not_certain_if_the_module_is_loaded() -> None:
     said = Symptom(kind="nvidia-smi-driver", text="couldn't communicate with the NVIDIA driver", code="nvml-9")
     driver = Driver(installed=True, module_loaded=True)
     (finding,) = run_check("driver-not-loaded", driver=driver, system=UBUNTU, symptoms=(said,)).findings

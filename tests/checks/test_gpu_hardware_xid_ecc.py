@@ -214,7 +214,7 @@ NO_DEVICES = (Symptom(kind="nvidia-smi-no-devices", text="No devices were found"
 def test_a_driver_that_shows_no_device_could_not_initialise_it(devices: tuple[Device, ...] | None) -> None:
     (finding,) = run_check("gpu-hardware-xid-ecc", devices=devices, symptoms=NO_DEVICES).findings
     assert (finding.severity, finding.facts) == (Severity.WARNING, ("symptoms[0].text",))
-    assert [fix.name for fix in finding.fixes] == ["find-why-gpu-does-not-start", "reboot"]
+    assert [fix.name for fix in finding.fixes] == ["find-why-gpu-does-not-start", "start-cold"]
 
 
 @pytest.mark.parametrize(

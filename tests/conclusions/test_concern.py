@@ -41,9 +41,7 @@ def told(text: str) -> Concern:
     ],
 )
 def test_there_is_no_fault_now(text: str) -> None:
-    found = told(text)
-    assert found.no_fault
-    assert found.words
+    assert told(text).no_fault
 
 
 @pytest.mark.parametrize(
@@ -64,7 +62,7 @@ def test_without_words_nothing_is_said() -> None:
     assert concern(("xyzzyplugh",), Resemblance()) == Concern()
 
 
-def test_a_few_lines_of_a_log_tell_no_concern() -> None:
+def test_a_few_lines_of_a_log_show_no_concern() -> None:
     text = "feature request, works now, thanks, solved"
     assert told(text) == Concern()
     assert told(f"{text}. I would like to have a switch in the settings, so that others can choose the GPU").no_fault

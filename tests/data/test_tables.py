@@ -12,8 +12,8 @@ import gpudoctor.data
 from gpudoctor.data.tables import load_table
 
 FOLDER = Path(gpudoctor.data.__file__).parent
-LEARNED = "word_weights"  # it has no rows that somebody looked up: tests/learn_words.py computes it
-NAMES = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != LEARNED)
+LEARNED = ("word_weights", "concern_weights")  # without rows that somebody looked up: see tests/learn_words.py
+NAMES = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem not in LEARNED)
 
 
 def rows_of(name: str) -> list[dict[str, Any]]:

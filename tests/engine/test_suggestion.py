@@ -8,7 +8,7 @@ import pytest
 
 from gpudoctor.conclusions import Facts
 from gpudoctor.conclusions.inferred import with_inferred
-from gpudoctor.engine.suggestion import as_advice, suggested
+from gpudoctor.engine.suggestion import MENTIONED, as_advice, suggested
 from gpudoctor.model import Concern, Evidence, Finding, Resemblance, Severity
 from gpudoctor.readers.report import read_texts
 from gpudoctor.triage.likely_cause import CERTAIN, LEAST_SHARE, LEAST_WORDS, UNCERTAIN
@@ -107,3 +107,4 @@ def test_what_was_found_is_not_suggested_again() -> None:
 def test_of_an_author_without_a_fault_what_a_text_says_is_advice(evidence: list[Evidence], severity: Severity) -> None:
     (found,) = as_advice([replace(finding("runs-on-cpu"), evidence=tuple(evidence))])
     assert found.severity is severity
+    assert found.summary.startswith(MENTIONED) is (severity is Severity.INFO)

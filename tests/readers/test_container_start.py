@@ -48,6 +48,20 @@ def test_the_end_of_a_sentence_is_not_part_of_the_image(end: str) -> None:
     assert container(f"I start it with docker run --gpus all -it my/app{end}\n").image == "my/app"
 
 
+@pytest.mark.parametrize(
+    ("text", "image"),
+    [
+        ("A container started with docker run --gpus all trains for some hours", ""),
+        ("A container started with `docker run --gpus all` trains for some hours", ""),
+        ("I use `docker run --gpus all ubuntu nvidia-smi` and it hangs", "ubuntu"),
+        ("I use docker run --gpus all my/app:2 and it hangs", "my/app:2"),
+        ("$ docker run --gpus all trainer", "trainer"),
+    ],
+)
+def test_a_word_of_a_sentence_is_not_the_image(text: str, image: str) -> None:
+    assert container(f"{text}\n").image == (image or None)
+
+
 @pytest.mark.parametrize("option", ["-it", "--rm", "-d", "--privileged", "--init"])
 def test_an_option_without_a_value(option: str) -> None:
     assert container(f"docker run {option} my/app:1 nvidia-smi\n").image == "my/app:1"

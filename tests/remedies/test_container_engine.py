@@ -12,7 +12,7 @@ LIST = (
     "docker run --rm --entrypoint sh IMAGE -c "
     "'ls -l /usr/lib/x86_64-linux-gnu/libcuda.so* /usr/lib/x86_64-linux-gnu/libnvidia-*.so*'"
 )
-SNAP = "sudo snap remove docker"
+SNAP, LOOK_FOR_SNAP = "sudo snap remove docker", "snap list docker"
 DESKTOP = "docker context use default"
 CDI = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 
@@ -29,10 +29,14 @@ def shown(remedies: tuple[Remedy, ...]) -> list[str]:
 @pytest.mark.parametrize(
     ("fault", "container", "expected"),
     [
-        pytest.param("not-installed", None, [INSTALL, CONFIGURE, SNAP], id="nothing is known"),
-        pytest.param("not-installed", Container(toolkit_installed=False), [INSTALL, CONFIGURE, SNAP], id="missing"),
-        pytest.param("not-installed", Container(toolkit_installed=True), [CONFIGURE, INSTALL, SNAP], id="installed"),
-        pytest.param("misconfigured", None, [CONFIGURE, INSTALL, SNAP], id="misconfigured"),
+        pytest.param("not-installed", None, [INSTALL, CONFIGURE, LOOK_FOR_SNAP], id="nothing is known"),
+        pytest.param(
+            "not-installed", Container(toolkit_installed=False), [INSTALL, CONFIGURE, LOOK_FOR_SNAP], id="missing"
+        ),
+        pytest.param(
+            "not-installed", Container(toolkit_installed=True), [CONFIGURE, INSTALL, LOOK_FOR_SNAP], id="installed"
+        ),
+        pytest.param("misconfigured", None, [CONFIGURE, INSTALL, LOOK_FOR_SNAP], id="misconfigured"),
         pytest.param("not-installed", Container(docker_snap=True), [SNAP, INSTALL], id="snap"),
         pytest.param("ldconfig", Container(docker_snap=True), [SNAP, INSTALL], id="a snap, whatever the fault"),
         pytest.param("not-installed", Container(docker_desktop=True), [DESKTOP, INSTALL], id="Docker Desktop"),
@@ -61,7 +65,7 @@ def test_an_engine_that_knows_no_gpu(fault: str, container: Container | None, ex
 @pytest.mark.parametrize(
     ("driver_works", "container", "system", "expected"),
     [
-        pytest.param(True, None, UBUNTU, [DESKTOP, SNAP, "nvidia-smi", INSTALL], id="the driver works"),
+        pytest.param(True, None, UBUNTU, [DESKTOP, "nvidia-smi", INSTALL], id="the driver works"),
         pytest.param(False, Container(docker_snap=True), UBUNTU, [SNAP, INSTALL], id="snap"),
         pytest.param(False, Container(docker_desktop=True), UBUNTU, [DESKTOP, INSTALL], id="Docker Desktop"),
         pytest.param(False, None, System(os="windows"), ["wsl --update"], id="Windows"),
@@ -83,7 +87,7 @@ def test_a_host_whose_driver_may_be_missing() -> None:
         "sudo nvidia-container-cli -k -d /dev/tty info",
     )
     assert "sudo reboot" in update.commands
-    assert shown(tuple(others)) == [DESKTOP, SNAP, INSTALL]
+    assert shown(tuple(others)) == [DESKTOP, INSTALL]
 
 
 @pytest.mark.parametrize(("engine", "expected"), [("podman", [CDI, INSTALL]), ("docker", [INSTALL, CDI])])

@@ -64,11 +64,14 @@ def test_windows_has_no_free() -> None:
     assert remedies("use-less-main-memory", PAGE_FILE)[0].commands == ()
 
 
+PODMAN = "podman run --device nvidia.com/gpu=all"
+
+
 @pytest.mark.parametrize(
     ("engine", "commands"),
     [
         ("kubernetes", ("kubectl exec POD -- df -h /dev/shm",)),
-        ("podman", ("podman run --gpus all --shm-size=8g IMAGE", "podman run --gpus all --ipc=host IMAGE")),
+        ("podman", (f"{PODMAN} --shm-size=8g IMAGE", f"{PODMAN} --ipc=host IMAGE")),
         ("docker", ("docker run --gpus all --shm-size=8g IMAGE", "docker run --gpus all --ipc=host IMAGE")),
     ],
 )

@@ -675,7 +675,7 @@ def test_a_report_that_complains(
     assert complains(symptoms, words, frozenset(features)) is expected
 
 
-def test_beside_an_error_that_is_not_known_words_must_show_more() -> None:
+def test_words_must_show_more_if_there_is_an_error_that_is_not_known() -> None:
     assert least_named((Symptom(kind="unknown-error", text="OddError"),)) > least_named(())
 
 
