@@ -283,12 +283,15 @@ RAY = "cuda-visible-devices-hides-gpu"
     ("text", "check"),
     [
         (
-            "C:\\Users\\ann>pip show tensorflow\nVersion: 2.17.0\n"
-            "C:\\Users\\ann>python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\"\n"
-            "2024-10-02 19:22:41.778015: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on. You may see "
-            "slightly different numerical results due to floating-point round-off errors from different computation "
-            "orders.\n2024-10-02 19:22:44.002331: I tensorflow/core/platform/cpu_feature_guard.cc:210] This TensorFlow "
-            "binary is optimized to use available CPU instructions in performance-critical operations.\n[]\nRTX 2070",
+            (
+                "C:\\Users\\ann>pip show tensorflow\nVersion: 2.17.0\n"
+                "C:\\Users\\ann>python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\"\n"
+                "2024-10-02 19:22:41.778015: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on. You "
+                "may see slightly different numerical results due to floating-point round-off errors from different "
+                "computation orders.\n2024-10-02 19:22:44.002331: I tensorflow/core/platform/cpu_feature_guard.cc:210] "
+                "This TensorFlow binary is optimized to use available CPU instructions in performance-critical "
+                "operations.\n[]\nRTX 2070"
+            ),
             "tensorflow-no-gpu-build",
         ),
         ("Windows 11, tf 2.15: print(bool(tf.config.list_physical_devices('GPU'))) False", "tensorflow-no-gpu-build"),
