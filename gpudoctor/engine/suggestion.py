@@ -41,7 +41,7 @@ def suggested(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]
 
 def as_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the findings, those as advice that rest on nothing but what a text says."""
-    return tuple(_mentioned(finding) if rests_on_words(finding) else finding for finding in findings)
+    return tuple(_mentioned(f) if f.severity and rests_on_words(f) else f for f in findings)
 
 
 def _mentioned(finding: Finding) -> Finding:

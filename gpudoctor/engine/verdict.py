@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import CheckResult, Finding, Outcome, Proof, Severity, Triage
+from gpudoctor.model import CheckResult, Concern, Finding, Outcome, Proof, Severity, Triage
 from gpudoctor.model.record import record
 from gpudoctor.registry import Check
 
@@ -92,14 +92,16 @@ def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
 
     known: frozenset[str] = facts.call(features)
     answer = OF_PROGRAM if is_of_program(facts.get("proof"), findings) else ""
-    told = (
-        [finding.check_id for finding in findings if rests_on_words(finding)] if facts.get("concern").no_fault else []
-    )
+    # An error of the program itself is a fault that is there now.
+    concern: Concern = Concern() if answer else facts.get("concern")
+    mentioned = [f.check_id for f in findings if rests_on_words(f)] if concern.no_fault else []
     return Triage(
-        understood=facts.call(understood),
-        missing=facts.call(missing),
+        understood=facts.call(understood, concern=concern),
+        missing=facts.call(missing, concern=concern),
         next_steps=facts.call(next_steps, features=known),
-        possible=possible_causes(known, first=told, shares=facts.get("resemblance").shares, only_suggested=bool(answer))
+        possible=possible_causes(
+            known, first=mentioned, shares=facts.get("resemblance").shares, only_suggested=bool(answer)
+        )
         if known
         else (),
         answer=answer,

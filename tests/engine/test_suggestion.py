@@ -108,3 +108,8 @@ def test_of_an_author_without_a_fault_what_a_text_says_is_advice(evidence: list[
     (found,) = as_advice([replace(finding("runs-on-cpu"), evidence=tuple(evidence))])
     assert found.severity is severity
     assert found.summary.startswith(MENTIONED) is (severity is Severity.INFO)
+
+
+def test_what_is_advice_already_stays_as_it_is() -> None:
+    known = finding("program-error", Severity.INFO)
+    assert as_advice([known]) == (known,)

@@ -26,6 +26,7 @@ from gpudoctor.model import (
 )
 from gpudoctor.readers.report import read_texts
 from gpudoctor.registry import Check
+from gpudoctor.triage.understood import NO_FAULT
 from tests.checks.test_root_causes_driver import CPU_ONLY, HEALTHY, NO_DRIVER, NOTHING
 from tests.own_checks import own_checks
 
@@ -244,3 +245,15 @@ def test_what_selected_checks_answer_together(results: list[CheckResult], answer
 def test_what_it_means_that_no_gpu_can_be_used(gpu: str, severities: dict[str, Severity]) -> None:
     none = Finding(check_id="a", severity=Severity.WARNING, summary="", no_usable_gpu=True)
     assert Policy(gpu=gpu).severities((none, replace(none, check_id="b", no_usable_gpu=False))) == severities
+
+
+def test_an_error_of_the_program_itself_is_a_fault_that_is_there_now() -> None:
+    text = (
+        "Would it be possible to have a docs page on this? Everything works on my GPU, thanks for the great tool. "
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x2048 and 512x10)"
+    )
+    report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
+    assert report.triage is not None
+    assert report.triage.answer == "program-error"
+    assert NO_FAULT not in report.triage.understood
+    assert not any(finding.summary.startswith("Mentioned") for finding in report.findings)
