@@ -77,7 +77,8 @@ def run_code_for_gfx_target(
         remedies.append(Fix("unset-variable", name=OVERRIDE, summary=summary))
     near = next((version for family, version in NEAR.items() if name.startswith(family)), None)
     windows = system.os == "windows"
-    if near and not override and not windows and (not built or gfx_target(near) in built):
+    fits = near is not None and gfx_target(near) != name and (not built or gfx_target(near) in built)
+    if near and fits and not override and not windows:
         summary = f"Run the code for {gfx_target(near)}, which is in the same family. AMD does not support that"
         remedies.append(Fix("set-variable", name=OVERRIDE, value=near, summary=summary))
     release, variant = first_rocm_release(name) or ("", "")

@@ -52,6 +52,7 @@ def test_the_release_with_code_for_the_gpu(targets: tuple[str, ...], release: st
         ("gfx1031", "", ["export HSA_OVERRIDE_GFX_VERSION=10.3.0", "rocminfo | grep gfx"]),
         ("gfx1031", "11.0.0", ["unset HSA_OVERRIDE_GFX_VERSION", "rocminfo | grep gfx"]),
         ("gfx906", "", ["rocminfo | grep gfx", "python -m pip install"]),
+        ("gfx1100", "", ["rocminfo | grep gfx", "python -m pip install"]),
     ],
 )
 def test_code_of_the_same_family(name: str, override: str, commands: list[str]) -> None:
