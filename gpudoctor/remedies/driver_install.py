@@ -49,11 +49,13 @@ def reinstall_driver(*, system: System, place: Place = Place()) -> Remedy:
     commands: tuple[str, ...] = ()
     row = distribution_of(system)
     if row.get("packages") == "apt":
-        packages = ("{sudo}apt-get purge '^nvidia-(driver|dkms|kernel)-.*'", "{sudo}apt-get autoremove")
-        install = row.get("driver", ["{sudo}apt-get install nvidia-driver"])[-1]
+        packages = ("{sudo}apt-get purge -y '^nvidia-(driver|dkms|kernel)-.*'", "{sudo}apt-get autoremove -y")
+        install = row.get("driver", ["{sudo}apt-get install -y nvidia-driver"])[-1]
         commands = (*for_root((*packages, install, "{sudo}reboot"), system), VERIFY)
     if system.distribution is None:
-        summary += ". On Ubuntu: sudo apt-get purge '^nvidia-(driver|dkms|kernel)-.*', then sudo ubuntu-drivers install"
+        summary += (
+            ". On Ubuntu: sudo apt-get purge -y '^nvidia-(driver|dkms|kernel)-.*', then sudo ubuntu-drivers install"
+        )
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=GUIDE)
 
 

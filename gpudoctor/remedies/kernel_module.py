@@ -166,7 +166,7 @@ def _ubuntu_package(branch: int | None, system: System) -> str:
 
 def _with_package(summary: str, reference: str, *packages: str, system: System = System(), legacy: str = "") -> Remedy:
     """Return the remedy with apt packages, or with the older branch `legacy` if the distribution has it."""
-    installs = [f"sudo apt-get install {package}" for package in packages if package]
+    installs = [f"sudo apt-get install -y {package}" for package in packages if package]
     installs = installs or [*for_root(legacy_driver(distribution_of(system), legacy), system)]
     commands = (*installs, "sudo reboot", VERIFY) if installs else ()
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=reference)

@@ -146,7 +146,7 @@ def test_a_driver_that_dropped_the_gpu() -> None:
     legacy = Symptom(kind="nvrm-legacy-gpu", text="", names={"branch": "470"})
     finding = run_check("driver-not-loaded", symptoms=(legacy,), system=UBUNTU).findings[0]
     assert "branch R470" in finding.summary
-    assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-470"
+    assert finding.remedies[0].commands[0] == "sudo apt-get install -y nvidia-driver-470"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_no_device_is_left() -> None:
     assert finding.severity is Severity.ERROR
     assert "580.95.05" in finding.summary
     assert "7.5 and newer, but not GeForce GTX 1070 Ti" in finding.summary
-    assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580"
+    assert finding.remedies[0].commands[0] == "sudo apt-get install -y nvidia-driver-580"
 
 
 def test_next_to_a_gpu_that_works_it_is_a_warning() -> None:
@@ -69,7 +69,7 @@ def test_the_message_of_the_module_alone() -> None:
     symptoms = (Symptom(kind="nvrm-open-module-unsupported", text="does not include the required GPU"),)
     finding = run_check("open-kernel-module-unsupported-gpu", symptoms=symptoms).findings[0]
     assert finding.severity is Severity.ERROR
-    assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580"
+    assert finding.remedies[0].commands[0] == "sudo apt-get install -y nvidia-driver-580"
 
 
 def test_no_devices_were_found_stands_for_an_empty_list() -> None:

@@ -24,7 +24,7 @@ def test_blackwell_needs_the_open_module() -> None:
     assert (
         finding.summary == "The proprietary kernel module 580.95.05 is loaded, but GeForce RTX 5090 needs the open one"
     )
-    assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580-open"
+    assert finding.remedies[0].commands[0] == "sudo apt-get install -y nvidia-driver-580-open"
 
 
 def test_the_kernel_log_is_enough() -> None:
@@ -64,7 +64,7 @@ def test_the_message_of_the_module_alone() -> None:
     symptoms = (Symptom(kind="nvrm-open-module-required", text="requires use of the NVIDIA open kernel modules"),)
     finding = run_check("proprietary-kernel-module-unsupported-gpu", symptoms=symptoms).findings[0]
     assert finding.severity is Severity.ERROR
-    assert finding.remedies[0].commands[0] == "sudo apt-get install nvidia-driver-580-open"
+    assert finding.remedies[0].commands[0] == "sudo apt-get install -y nvidia-driver-580-open"
 
 
 def test_no_devices_were_found_stands_for_an_empty_list() -> None:

@@ -7,7 +7,7 @@ from tests.remedies.made import made_one
 
 RESTART = ("wsl.exe --shutdown", "wsl.exe nvidia-smi")
 PURGE = (
-    "sudo apt-get purge '^nvidia-(driver|utils|dkms|kernel|compute).*' "
+    "sudo apt-get purge -y '^nvidia-(driver|utils|dkms|kernel|compute).*' "
     "'^libnvidia-(cfg1|common|compute|decode|encode|extra|fbc1|gl).*' '^libcuda1$' '^cuda-drivers.*'"
 )
 

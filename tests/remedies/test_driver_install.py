@@ -59,9 +59,9 @@ def test_cuda_13_needs_more_than_debian_has() -> None:
         ("ubuntu", "24.04", "sudo ubuntu-drivers install"),
         ("linuxmint", "22.1", "sudo ubuntu-drivers install"),
         ("linuxmint", None, "sudo ubuntu-drivers install"),
-        ("linuxmint", "6", "sudo apt-get install nvidia-driver"),
+        ("linuxmint", "6", "sudo apt-get install -y nvidia-driver"),
         ("pop", "22.04", "sudo apt-get install -y system76-driver-nvidia"),
-        ("debian", "12", "sudo apt-get install nvidia-driver"),
+        ("debian", "12", "sudo apt-get install -y nvidia-driver"),
     ],
 )
 def test_what_is_purged_is_installed_by_what_the_distribution_has(
@@ -103,7 +103,7 @@ def test_the_package_installs_a_branch_that_supports_the_gpu(
 ) -> None:
     remedy = made_one(Fix(fix), driver=Driver(version=DriverVersion(driver)), system=linux(distribution, None, gpu))
     assert [command for command in remedy.commands if "install" in command] == [
-        f"sudo apt-get install {package}" for package in installs
+        f"sudo apt-get install -y {package}" for package in installs
     ]
 
 

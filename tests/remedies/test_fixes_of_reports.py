@@ -229,7 +229,7 @@ def test_the_tool_of_the_environment_installs(text: str, install: str, verify: s
         ),
         pytest.param(
             "openSUSE Tumbleweed, RTX 3060\nFound no NVIDIA driver on your system",
-            "sudo zypper install openSUSE-repos-Tumbleweed-NVIDIA",
+            "sudo zypper --non-interactive install openSUSE-repos-Tumbleweed-NVIDIA",
             id="openSUSE",
         ),
         pytest.param(

@@ -111,10 +111,10 @@ STOPPED = Driver(version=VERSION, fabric_manager="not-running", fabric_manager_v
 @pytest.mark.parametrize(
     ("driver", "distribution", "install"),
     [
-        (MISSING, "ubuntu", ["sudo apt-get install 'nvidia-fabricmanager-580=580.95.05-*'"]),
-        (MISSING, "rocky", ["sudo dnf install nvidia-fabricmanager-580.95.05"]),
+        (MISSING, "ubuntu", ["sudo apt-get install -y 'nvidia-fabricmanager-580=580.95.05-*'"]),
+        (MISSING, "rocky", ["sudo dnf install -y nvidia-fabricmanager-580.95.05"]),
         (MISSING, "debian", []),
-        (OTHER, "ubuntu", ["sudo apt-get install 'nvidia-fabricmanager-580=580.95.05-*'"]),
+        (OTHER, "ubuntu", ["sudo apt-get install -y 'nvidia-fabricmanager-580=580.95.05-*'"]),
         (STOPPED, "ubuntu", []),
         (None, "ubuntu", []),
     ],

@@ -186,7 +186,7 @@ UBUNTU, FEDORA = System(os="linux", distribution="ubuntu"), System(os="linux", d
 @pytest.mark.parametrize(
     ("system", "branch", "commands"),
     [
-        (UBUNTU, "470", ("sudo apt-get install nvidia-driver-470", *REBOOT)),
+        (UBUNTU, "470", ("sudo apt-get install -y nvidia-driver-470", *REBOOT)),
         (UBUNTU, "", ()),
         (FEDORA, "470", ("sudo dnf install -y akmod-nvidia-470xx xorg-x11-drv-nvidia-470xx-cuda", *REBOOT)),
         (System(distribution="gentoo"), "470", ()),
