@@ -119,7 +119,7 @@ def test_the_other_module(
 ) -> None:
     system = linux(distribution)
     for name, wanted in (("install-open-module", package), ("install-proprietary-module", proprietary)):
-        install = "dnf install -y" if distribution == "fedora" else "apt-get install"
+        install = "dnf install -y" if distribution == "fedora" else "apt-get install -y"
         commands = () if wanted is None else (f"sudo {install} {wanted}", *REBOOT)
         assert made_one(Fix(name), driver=driver, system=system).commands == commands
 
