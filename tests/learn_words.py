@@ -4,8 +4,8 @@
 
 --add: first adds reports from a JSON file, a list of [["torch-cpu-build", other causes that are as good], "the text"];
 an empty cause is an author who has no fault now. Only words are kept. --folds: prints how often the cause of a report
-is the first, and among the first three, if the other parts of N are learned from, or how well the concern is told;
-this writes nothing. It needs torch.
+is the first, and among the first three, if the other parts of N are learned from, or how well the concern is
+recognised; this writes nothing. It needs torch.
 """
 
 from __future__ import annotations

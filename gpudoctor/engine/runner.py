@@ -56,7 +56,7 @@ def run_checks(
     findings, results = _without_bystanders(findings, others), (*results, *_explaining(findings, others))
     proof = proof_of(facts, [result for result in results if result.check_id not in ignored], findings, policy)
     if facts.get("origin").is_report and not proof:
-        no_fault = facts.get("concern").no_fault
+        no_fault = facts.get("concern").no_fault and not requirements  # who requires something wants it judged
         guess = None if no_fault else suggested(facts, findings, checks)
         guessing = next((check for check in checks if guess is not None and check.id == guess.check_id), None)
         if no_fault:

@@ -8,6 +8,8 @@ import pytest
 
 from gpudoctor.conclusions import Facts
 from gpudoctor.conclusions.inferred import with_inferred
+from gpudoctor.configuration.requirements import parse_requirement
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.engine.suggestion import MENTIONED, as_advice, suggested
 from gpudoctor.model import Concern, Evidence, Finding, Resemblance, Severity
 from gpudoctor.readers.report import read_texts
@@ -108,6 +110,17 @@ def test_of_an_author_without_a_fault_what_a_text_says_is_advice(evidence: list[
     (found,) = as_advice([replace(finding("runs-on-cpu"), evidence=tuple(evidence))])
     assert found.severity is severity
     assert found.summary.startswith(MENTIONED) is (severity is Severity.INFO)
+
+
+def test_an_unmet_requirement_stays_an_error_whatever_the_text_reads_like() -> None:
+    text = (
+        "Feature request: it would be nice if the program said which cards it supports. Everything works on my 3090, "
+        "torch 2.4.0+cu121, driver 550.54.14. I can send a pull request. Thanks for the great tool!"
+    )
+    snapshot = read_texts([("report.txt", text.encode())])
+    assert Facts(snapshot).get("concern").no_fault
+    report = run_checks(CHECKS, snapshot, requirements=(parse_requirement("driver>=580", "here"),))
+    assert [(f.check_id, f.severity) for f in report.findings if f.severity] == [("requirement-unmet", Severity.ERROR)]
 
 
 def test_what_is_advice_already_stays_as_it_is() -> None:
