@@ -69,11 +69,12 @@ def seconds(compiled: re.Pattern[str], text: str) -> float:
 
 
 def is_slow(compiled: re.Pattern[str], unit: str) -> bool:
-    """Return whether the time grows faster than the text, in each of three measurements: other programs run too."""
+    """Return whether the time grows faster than the text, by the least of three times: other programs run too."""
     short, long = ((unit * (size // len(unit) + 1))[:size] + "!" for size in (SHORT, LONG))
-    return all(
-        (least := seconds(compiled, long)) > SECONDS and least > RATIO * seconds(compiled, short) for _ in range(3)
-    )
+    if seconds(compiled, long) <= SECONDS:
+        return False
+    least_short, least_long = (min(seconds(compiled, text) for _ in range(3)) for text in (short, long))
+    return least_long > SECONDS and least_long > RATIO * least_short
 
 
 def slow(patterns: Iterable[str]) -> dict[str, str]:
