@@ -1,16 +1,17 @@
 """The CUDA libraries in bitsandbytes against PyTorch's CUDA version."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudoctor.data.packages import first_bitsandbytes
-from gpudoctor.model import CudaVersion, Finding, Fix, PackageVersion, Python, Pytorch, Severity, Symptom
+from gpudoctor.model import CudaVersion, Finding, Fix, PackageVersion, Place, Python, Pytorch, Severity, Symptom
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, most_telling, of_kind
 
 
 @check(family="torch")
 def bitsandbytes_cuda_setup(
-    pytorch: Pytorch, python: Python = Python(), symptoms: Symptoms = None
+    pytorch: Pytorch, place: Place, python: Python = Python(), symptoms: Symptoms = None
 ) -> Iterator[Finding]:
     """bitsandbytes finds no CUDA library that matches the installed PyTorch.
 
@@ -23,7 +24,8 @@ def bitsandbytes_cuda_setup(
     found = python.package("bitsandbytes")
     said = most_telling(symptoms, "bitsandbytes-fails")
     if said is not None:
-        yield _failed(said, pytorch, found, _cuda(symptoms))
+        failed = _failed(said, pytorch, found, _cuda(symptoms))
+        yield replace(failed, fixes=(Fix("leave-bitsandbytes-on-mac"),)) if place.is_mac else failed
         return
     packages = known(python.packages, "python.packages")
     skip_unless(found, "bitsandbytes is not installed")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.model import DeviceChoice, Devices, Finding, Fix, Gpu, Origin, Pytorch, Symptom, VisibleDevices
 from gpudoctor.registry import CUDA_FAILS, Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, first, with_code
+from gpudoctor.symptoms.answers import answers
 
 NVIDIA = "CUDA_VISIBLE_DEVICES"
 UNSET = Fix("unset-variable", name=NVIDIA, summary=f"Remove {NVIDIA}: programs then see every GPU")
@@ -29,6 +30,9 @@ def cuda_visible_devices_hides_gpu(
     """
     if not visible_devices.known and not symptoms:
         raise Skip("environment is unknown")
+    if answered := answers(symptoms, "cuda-visible-devices-hides-gpu"):
+        yield answered[0]
+        return
     skip_unless(not origin.is_report or pytorch.build != "cpu", "PyTorch is built without CUDA and looks for no GPU")
     if pytorch.build == "rocm":
         if visible_devices.amd is not None:

@@ -53,7 +53,8 @@ def driver_missing(
     subject = gpus[0].label if gpus else "NVIDIA driver"
     summary = "No NVIDIA driver found on this machine: libcuda cannot be loaded"
     if gpus:
-        summary = f"{subject} is on the PCI bus, but no NVIDIA driver is installed"
+        seen = f"{subject} is on the PCI bus, but no NVIDIA driver is installed"
+        summary = seen if gpus[0].address else f"No NVIDIA driver is installed for {subject}"
     elif said is not None and said.kind == NO_NVIDIA_SMI:
         summary = "The NVIDIA driver is probably not installed, because nvidia-smi, which is part of it, is missing"
     # What computes on the GPU has its driver, wherever nvidia-smi is.

@@ -3,7 +3,18 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.capabilities import runs_on
-from gpudoctor.model import Consumer, Consumers, Device, Devices, Driver, DriverState, Finding, Fix, Pytorch, Symptom
+from gpudoctor.model import (
+    Consumer,
+    Consumers,
+    Device,
+    Devices,
+    Driver,
+    DriverState,
+    Finding,
+    Fix,
+    Pytorch,
+    Symptom,
+)
 from gpudoctor.model.versions import CudaVersion, DriverVersion
 from gpudoctor.registry import CUDA_FAILS, Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind, with_code
@@ -32,6 +43,7 @@ def driver_too_old(
     Reference: https://docs.nvidia.com/deploy/cuda-compatibility/
     """
     skip_unless(driver.installed is not False, "no driver is installed")
+    skip_unless(not of_kind(symptoms, "wsl-1-kernel"), "WSL 1 has no GPU, with any driver")
     nvcc = consumers.nvcc if consumers.nvcc is not None and consumers.nvcc.runs is False else None
     refused = [consumer for consumer in consumers.libraries if not consumer.works and consumer.runs is False]
     found: tuple[Finding, ...] = ()
@@ -97,14 +109,17 @@ def _reported(said: Symptom, consumers: Consumers, driver: Driver, state: Driver
     # CUDA gives the same error in a container that has no driver at all.
     in_container = bool(of_kind(symptoms, "place-docker")) and first is None and "cuda" not in said.names
     summary = f"{built_with}, but the {_supports(driver, state)}"
+    fixes = (
+        Fix("start-container-in-its-way-with-gpu") if in_container else None,
+        _fix(_needed(said, consumers, symptoms), *libraries),
+    )
     return Finding.error(
         driver.label,
         "CUDA refuses the driver: it is too old for the program, or the container has none"
         if in_container
         else summary,
         (said.fact, first.fact if first else "", *VERSIONS),
-        Fix("start-container-in-its-way-with-gpu") if in_container and driver.version is not None else None,
-        _fix(_needed(said, consumers, symptoms), *libraries),
+        *(reversed(fixes) if driver.version is None else fixes),
         certain=not in_container and (first is None or not first.likely),
     )
 

@@ -15,6 +15,9 @@ SWITCHES = {
 }
 WEAK = ("nccl-hang", "nccl-timeout", "nccl-cuda-error", "nccl-system-error")  # they also follow from other faults
 
+REDIRECTED = ("iommu-page-fault", "wrong-data-on-several-gpus")
+"""Symptoms of an IOMMU between GPUs. Copying through main memory only goes around it."""
+
 
 def _set(name: str, value: str, summary: str) -> Fix:
     return Fix("set-variable", name=name, value=value, summary=summary)
@@ -88,6 +91,8 @@ def _failure(said: Symptom) -> Finding:
         fixes = (Fix("give-each-process-a-gpu"),)
     elif said.kind in ("nccl-socket", "nccl-system-error"):
         fixes = (Fix("name-network-interface"), Fix("share-memory-and-network"), LOG)
+    elif said.kind in REDIRECTED:
+        fixes = (Fix("check-acs-and-iommu"), WITHOUT_P2P, LOG)
     elif said.kind == "imex-channel-missing":
         fixes = (Fix("make-imex-channel"),)
     elif said.kind == "imex-daemon-failed":

@@ -20,7 +20,7 @@ def concern(words: tuple[str, ...] | None, resemblance: Resemblance) -> Concern:
     The words that distinguish causes and the phrases that distinguish concerns count alike.
     """
     shares = answers(NETWORK, words or ())
-    if not shares or resemblance.known < LEAST_WORDS:
+    if not shares or resemblance.known < LEAST_WORDS or not resemblance.by_person:
         return Concern()
     odds = _odds(shares[NO_FAULT]) * _odds(resemblance.shares.get(NO_FAULT, 0.5))
     share = odds / (1 + odds)

@@ -1,5 +1,7 @@
 """Whether this container has the GPU and the driver libraries."""
 
+import re
+
 from gpudoctor.model import ContainerGpu, Devices, Driver, DriverState, Origin, Place, Pytorch, Symptom, System
 from gpudoctor.model.software import Container
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
@@ -8,6 +10,7 @@ from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 SMI_MISSING = ("nvidia-smi-not-found", "container-nvidia-smi-fails", "container-nvidia-smi-missing")
 ONLY_WITHOUT_GPU = (*SMI_MISSING, "nvml-library-not-found")
 # Messages of programs that do not find libcuda.
+_FOR_GPU = re.compile(r"\b(?:nvidia|cuda|gpu)\b")
 NO_LIBCUDA = ("torch-no-driver", "libcuda-not-*", "cuda-no-device", "torch-no-gpus")
 
 
@@ -100,6 +103,8 @@ def _kinds_without_driver(container: Container) -> tuple[str, ...]:
         return "@container-without-driver", "cuda-insufficient-driver"
     if container.engine == "kubernetes":
         return ("@container-without-driver",)
+    if _FOR_GPU.search(container.image or ""):
+        return *ONLY_WITHOUT_GPU, "libcuda-not-found"
     return ONLY_WITHOUT_GPU if container.engine or container.image_cuda_version is not None else ()
 
 

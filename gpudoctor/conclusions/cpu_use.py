@@ -1,5 +1,6 @@
 """The program that computes on the CPU although a GPU is available or wanted, from messages and people's words."""
 
+import re
 from dataclasses import replace
 
 from gpudoctor.data.capabilities import features
@@ -31,6 +32,8 @@ OF_CPU = ("asks-", "cpu-", "nvidia-smi-", "gpu-expected", "device-missing-report
 WITH_CUDA = ("jax-cuda12-plugin", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda13-pjrt")
 # The last release of TensorFlow for GPUs on Windows. Source: https://www.tensorflow.org/install/pip#windows-native
 LAST_ON_WINDOWS = (2, 10)
+# A program that chose the CPU does not say that it found no GPU: it runs in another environment than that PyTorch.
+_FINDS_NONE = re.compile(r"(?i)\bno (?:\w+ ){0,3}GPUs? (?:was |were )?(?:found|detected)\b")
 # Before it, tensorflow-gpu had the GPU support. Source: https://www.github.com/tryolabs/luminoth/issues/317
 FIRST_FOR_BOTH = (1, 15)
 NEEDS_NEWER = (3, 11)  # TensorFlow 2.10 has no wheel for this Python
@@ -46,7 +49,7 @@ def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: P
     if found.kind in BY_PERSON and of_kind(said, "guess-container", "guess-container-name-taken"):
         return CpuUse()  # that says why
     program = "tensorflow" if found is unused else _program(found, said)
-    if program == "torch" and pytorch.available:
+    if program == "torch" and pytorch.available and not _FINDS_NONE.search(found.text):
         return CpuUse()  # PyTorch sees the GPU, so the program chose the CPU itself
     amd = bool(amd_gpu.targets or of_kind(said, "amd-gpu-*")) and not (gpu.name or of_kind(said, "nvidia-gpu-*"))
     intel = () if gpu.name else ("intel-gpu-named",)

@@ -10,7 +10,7 @@ THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm
 # Symptoms of programs that found no NVIDIA GPU or driver. On a live machine gpudoctor itself calls PyTorch and NVML.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
 # Symptoms of places without a GPU, whatever GPU the report names; of places that may have one; of people's words.
-PLACES = ("no-gpu-in-vm", "no-gpu-in-vm-reported", "no-gpu-in-slurm-command")
+PLACES = ("nvidia-container-on-mac", "no-gpu-in-vm", "no-gpu-in-vm-reported", "no-gpu-in-slurm-command")
 NOTEBOOK = ("no-gpu-on-colab", "no-gpu-in-slurm-*")
 MACHINE = "no-gpu-on-machine"
 # Packages that are useless without an NVIDIA GPU.

@@ -43,9 +43,12 @@ def pytorch(
     CUDA for Windows.
     """
     read = merge_torch(torch, torch_runtime, symptoms)
+    said = pasted(symptoms)
+    of_numba = bool(of_kind(said, "about-numba")) and not of_kind(said, "about-torch-named")
+    if of_numba and read.version is None:
+        read = replace(read, available=None)  # Numba's module is named cuda, too, and has the same function
     if read.build is not None:
         return read
-    said = pasted(symptoms)
     if without_version := of_kind(said, NO_CUDA_VERSION):
         of_rocm = of_kind(said, "rocm-*", "hip-*", "amd-gpu-*")
         if of_rocm or (read.version is not None and read.version.local):
@@ -59,8 +62,7 @@ def pytorch(
         return _probably_cpu(read, replaced[0].fact, "the wheels of PyPI for Windows have no CUDA")
     if read.available is not False or _another_reason(read, torch_runtime, driver, devices, environment):
         return read
-    of_numba = of_kind(said, "about-numba") and not of_kind(said, "about-torch-named")
-    silent = not of_numba and bool(of_kind(said, "torch-gpu-wanted", *(("torch-on-cpu",) if gpu.name else ())))
+    silent = bool(of_kind(said, "torch-gpu-wanted", *(("torch-on-cpu",) if gpu.name else ())))
     if (
         silent
         and not (place.about_container or of_kind(said, *ELSEWHERE))

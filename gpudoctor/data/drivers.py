@@ -58,6 +58,11 @@ def offered_cuda_can_run(offered: CudaVersion, cuda: CudaVersion) -> bool:
     return cuda <= offered or (cuda.major == offered.major and cuda.major in _floors())
 
 
+def newest_cuda() -> int:
+    """Return the newest CUDA major version that the tables know."""
+    return max(_floors())
+
+
 def driver_for(cuda: CudaVersion, os: str | None = "linux") -> DriverVersion | None:
     """Return the driver that corresponds to the first release of the toolkit `cuda`; None if it is not verified."""
     column = "windows" if os == "windows" else "linux"

@@ -66,7 +66,9 @@ def _without_finding(facts: Facts, effects: Sequence[Finding]) -> Finding | None
     if guess is None and (no_sign or facts.call(is_of_program, findings=effects)):
         return None
     cause, share = likeliest(_shares(facts), known, {guess.check_id: GUESSED} if guess else {})
-    named = share >= facts.call(least_named) and facts.get("concern").share <= MOST_WELL
+    # A log with a message that nobody knows is no complaint about the GPU.
+    asked = bool(effects) or guess is not None or facts.get("resemblance").by_person
+    named = asked and share >= facts.call(least_named) and facts.get("concern").share <= MOST_WELL
     return probable(cause) if named and (guess is None or cause != guess.check_id) else guess
 
 

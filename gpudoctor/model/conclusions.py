@@ -240,6 +240,7 @@ class Resemblance:
     shares: Mapping[str, float] = field(default_factory=dict)
     words: Annotated[tuple[str, ...], Fact("the words that speak most for the most probable cause")] = ()
     known: Annotated[int, Fact("how many of its words tell causes apart")] = 0
+    by_person: Annotated[bool, Fact("a person says something: it is not only a program's log")] = False
 
 
 @record

@@ -22,6 +22,8 @@ UNKNOWN = "unknown-error"
 WORDS = "asks-"
 HARMLESS = "harmless"  # the role of messages that a working machine prints too
 _TRACEBACK = "Traceback (most recent call last)"
+_WORD, _END_OF_WORD = re.compile("[A-Za-z0-9]+"), re.compile("[A-Za-z0-9]+$")
+LONGEST_WORD = 24
 _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,80}(?:Error|Exception|Exit)(?:: .{1,2000})?$")
 
 
@@ -32,7 +34,7 @@ def read(text: Text) -> Facts:
     if harmless:
         flat = functools.reduce(lambda rest, row: row.expression().sub(" ", rest), harmless, text.flat)
         found = recognise(flat, source=text.name)
-    found = list(_with_ends_of_lines(found, text))
+    found = list(_quoted(found, text))
     messages = [item for item in found if not item.row.id.startswith(WORDS)]  # people's words do not explain an error
     unknown = _unknown_error(text, messages)
     return {
@@ -41,16 +43,31 @@ def read(text: Text) -> Facts:
     }
 
 
-def _with_ends_of_lines(found: Sequence[Recognised], text: Text) -> Iterator[Recognised]:
-    """Yield the symptoms. A quote of people's words has a slash where a new line begins and no punctuation says so."""
+def _quoted(found: Sequence[Recognised], text: Text) -> Iterator[Recognised]:
+    """Yield the symptoms with quotes of people's words as a reader expects them.
+
+    No word is cut, and a slash is where a new line begins and no punctuation says so.
+    """
     ends = _ends_of_lines(text.lines)
     for row, symptom in found:
         start = text.flat.find(symptom.text) if _is_said(row) else -1
-        first = text.flat.count(" ", 0, max(start, 0))
-        words = symptom.text.split(" ")
-        shown = [f"{word} /" if first + n in ends else word for n, word in enumerate(words[:-1])]
-        quoted = " ".join((*shown, words[-1]))
-        yield Recognised(row, symptom if start < 0 else replace(symptom, text=quoted))
+        quote = _quote(text.flat, start, start + len(symptom.text), ends) if start >= 0 else symptom.text
+        yield Recognised(row, replace(symptom, text=quote))
+
+
+def _quote(flat: str, start: int, end: int, ends_of_lines: frozenset[int]) -> str:
+    start, quote = _whole_words(flat, start, end)
+    first = flat.count(" ", 0, start)
+    *words, last = quote.split(" ")
+    return " ".join((*(f"{word} /" if first + n in ends_of_lines else word for n, word in enumerate(words)), last))
+
+
+def _whole_words(flat: str, start: int, end: int) -> tuple[int, str]:
+    """Return the quote with the rest of the words that it begins and ends in, and where it starts."""
+    before = _END_OF_WORD.search(flat, max(start - LONGEST_WORD, 0), start + 1)
+    after = _WORD.match(flat, end - 1, end + LONGEST_WORD)
+    start = before.start() if before else start
+    return start, flat[start : after.end() if after else end]
 
 
 def _is_said(row: FailureMessage) -> bool:

@@ -33,7 +33,7 @@ _OUTPUT = regex(
 )
 # Parts of a sentence that state nothing: addresses, paths, and commands with their arguments.
 _TYPED = regex(
-    r"(?i)https?://\S+|\S*\.whl\b|(?<![\w/.:])/[\w.-]+/\S*"
+    r"(?i)https?://\S+|\S*\.whl\b|\btrained with torch \S{3,20}, yours is\b|(?<![\w/.:])/[\w.-]+/\S*"
     r"|\b(?:pip3?|conda|mamba|apt(?:-get)?|docker) (?:install|run|pull)\b"
     r"(?:(?! (?:and|but|then|so|on|in) |[.,;)!?]\s).)*"
 )

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from gpudoctor.data.drivers import newest_cuda
 from gpudoctor.model import (
     ComputeCapability,
     Container,
     CupyRuntime,
+    Devices,
     Driver,
     DriverState,
     Gpu,
@@ -15,6 +17,7 @@ from gpudoctor.model import (
     Pytorch,
     Symptom,
     System,
+    VisibleDevices,
 )
 from gpudoctor.symptoms import Symptoms, with_role
 from gpudoctor.symptoms.named_gpus import capabilities
@@ -46,6 +49,8 @@ def features(
     cupy_runtime: CupyRuntime = CupyRuntime(),
     container: Container = Container(),
     driver: Driver = Driver(),
+    visible_devices: VisibleDevices | None = None,
+    devices: Devices = None,
 ) -> frozenset[str]:
     """Return the features: "os:windows", "place:docker", "about:ollama", "gpu:nvidia", "symptom:<kind>"."""
     kinds = {symptom.kind for symptom in symptoms or ()} - UNRANKED
@@ -58,6 +63,11 @@ def features(
         found.add("driver:works")
     if driver.module_loaded:
         found.add("driver:loaded")
+    if driver_state.cuda_version is not None and driver_state.cuda_version.major >= newest_cuda():
+        found.add("driver:newest")
+    choice = visible_devices.nvidia if visible_devices is not None else None
+    if choice is not None and devices and len(choice.visible) == len(devices):
+        found.add("devices:all-visible")
     if "apple-mac-named" in kinds and system.os is None:  # another system may be its guest
         found.add("os:darwin")
     if cupy_runtime.calls:

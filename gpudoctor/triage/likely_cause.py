@@ -34,6 +34,7 @@ LEAST_WORDS = 15
 """Known words without which words say nothing."""
 
 USED = ("symptom:gpu-used-by", "symptom:gpu-listed-by", "symptom:layers-on-gpu")
+MISSED = ("asks:tensorflow-list-empty", "asks:false-elsewhere")
 COMPLAINTS = (
     *("asks-trouble", "asks-failure", "asks-gpu-unused", "asks-complaint", "asks-slow", "asks-hang"),
     *("asks-cpu-used", "unknown-error"),
@@ -94,8 +95,8 @@ def least_named(symptoms: Symptoms) -> float:
 
 
 def uses_gpu(features: frozenset[str]) -> bool:
-    """Return whether a report shows that a program uses the GPU."""
-    return any(feature.startswith(USED) for feature in features)
+    """Return whether a report shows that a program uses the GPU, and no other one that misses it."""
+    return any(feature.startswith(USED) for feature in features) and features.isdisjoint(MISSED)
 
 
 def complains(symptoms: Symptoms, words: tuple[str, ...] | None, features: frozenset[str]) -> bool:

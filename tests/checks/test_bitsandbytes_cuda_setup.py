@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpudoctor.model import CudaVersion, Outcome, Package, PackageVersion, Python, Severity, Symptom, Torch
+from gpudoctor.model import CudaVersion, Outcome, Package, PackageVersion, Python, Severity, Symptom, System, Torch
 from gpudoctor.testing import run_check
 
 
@@ -84,6 +84,13 @@ def test_a_cpu_build_of_pytorch_is_the_cause_and_stands_before_it() -> None:
     torch = Torch(installed=True, build="cpu", version=PackageVersion("2.1.0+cpu"))
     (finding,) = run_check("bitsandbytes-cuda-setup", symptoms=(said("bnb-without-gpu"),), torch=torch).findings
     assert finding.severity is Severity.WARNING
+
+
+def test_on_a_mac_nothing_is_upgraded() -> None:
+    mac = System(os="darwin")
+    (finding,) = run_check("bitsandbytes-cuda-setup", symptoms=(said("bnb-without-gpu"),), system=mac).findings
+    (remedy,) = finding.remedies
+    assert "device mps" in remedy.summary
 
 
 def test_a_report_of_something_else_needs_the_packages() -> None:

@@ -34,6 +34,12 @@ def test_a_gpu_without_a_driver() -> None:
     assert "root" in finding.remedies[0].needs
 
 
+def test_a_gpu_that_a_report_only_names() -> None:
+    named = System(wsl=0, container="", pci_gpus=(PciGpu(address="", vendor="nvidia", device_id="", name="GTX 1650"),))
+    (finding,) = run_check("driver-missing", driver=NONE, system=named).findings
+    assert finding.summary == "No NVIDIA driver is installed for GTX 1650"
+
+
 @pytest.mark.parametrize(
     "sections",
     [

@@ -237,6 +237,8 @@ def test_in_a_container_the_same_error_may_mean_no_driver() -> None:
     )
     assert (alone.certain, in_container.certain) == (True, False)
     assert "or the container has none" in in_container.summary
+    commands = [command for remedy in in_container.remedies for command in remedy.commands]
+    assert "docker run --rm --gpus all ubuntu nvidia-smi" in commands
 
 
 def test_a_program_that_names_the_driver_it_needs() -> None:

@@ -78,6 +78,14 @@ def test_acs_and_the_iommu_are_named_if_a_job_hangs() -> None:
     assert any("iommu=pt" in remedy.summary and "(ACS)" in remedy.summary for remedy in finding.remedies)
 
 
+@pytest.mark.parametrize("kind", ["iommu-page-fault", "wrong-data-on-several-gpus"])
+def test_what_shows_an_iommu_is_fixed_at_the_iommu(kind: str) -> None:
+    (finding,) = run_check("nccl-p2p-problem", symptoms=(message(kind),)).findings
+    first, second, *_ = finding.remedies
+    assert "iommu=pt" in first.summary
+    assert second.commands[0] == "export NCCL_P2P_DISABLE=1"
+
+
 @pytest.mark.parametrize(
     "cause",
     [

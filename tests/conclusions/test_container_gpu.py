@@ -21,6 +21,7 @@ from gpudoctor.model import (
 NODE = DeviceFile(path="/dev/nvidia0")
 FOUND_NONE = Symptom(kind="torch-no-driver", text="Found no NVIDIA driver", fact="symptoms[0].text")
 NO_SMI = Symptom(kind="nvidia-smi-not-found", text="nvidia-smi: command not found", fact="symptoms[0].text")
+NO_LIBCUDA = Symptom(kind="libcuda-not-found", text="Cannot load libcuda.so.1", fact="symptoms[0].text")
 SMI_WORKS = Symptom(kind="container-nvidia-smi-works", text="nvidia-smi works", fact="symptoms[1].text")
 PLAIN = Container(image="train:1", gpus_requested=False)
 
@@ -68,6 +69,15 @@ def test_present(driver: Driver, symptoms: tuple[Symptom, ...], present: bool | 
             "The container of train:1 was started without the GPU",
             ("torch_runtime.available", "container.gpus_requested"),
             id="not available",
+        ),
+        pytest.param(
+            {"container": Container(image="linuxserver/ffmpeg:6-nvidia"), "symptoms": (NO_LIBCUDA,)},
+            "The container of linuxserver/ffmpeg:6-nvidia has no NVIDIA driver: it was started without the GPU",
+            ("symptoms[0].text",),
+            id="an image for GPUs without libcuda",
+        ),
+        pytest.param(
+            {"container": Container(image="debian:12"), "symptoms": (NO_LIBCUDA,)}, "", (), id="an image for anything"
         ),
         pytest.param({"container": PLAIN}, "", (), id="nothing failed"),
         pytest.param(

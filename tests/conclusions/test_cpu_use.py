@@ -111,6 +111,17 @@ def test_no_program_computes_on_the_cpu(text: str) -> None:
     assert concluded(text) == CpuUse()
 
 
+def test_who_finds_no_gpu_did_not_choose_the_cpu() -> None:
+    snapshot = read_texts([("report", b"INFO No supported Nvidia GPU found\nINFO Use cpu instead, device:cpu, torch")])
+    seen = Snapshot(
+        symptoms=snapshot.symptoms,
+        contradictions=(),
+        torch_runtime=TorchRuntime(available=True),
+        devices=(Device(nvml_index=0, name="NVIDIA L4"),),
+    )
+    assert Facts(seen).get("cpu_use").text == "No supported Nvidia GPU found"
+
+
 def test_if_pytorch_sees_the_gpu_its_programs_choose() -> None:
     snapshot = read_texts([("report", b"Using device: cpu with transformers")])
     assert Facts(snapshot).get("cpu_use").program == "torch"

@@ -146,6 +146,14 @@ def test_a_wheel_of_pypi_on_windows_is_for_the_cpu_if_a_program_asks_for_cuda() 
     assert concluded(system=WINDOWS, python=local, torch_runtime=WITHOUT_GPU, symptoms=(said,)).build is None
 
 
+@pytest.mark.parametrize(
+    ("kinds", "available"), [(("about-numba",), None), (("about-numba", "about-torch-named"), False)]
+)
+def test_numba_has_a_function_of_the_same_name(kinds: tuple[str, ...], available: bool | None) -> None:
+    symptoms = tuple(Symptom(kind=kind, text="x", fact=f"symptoms[{n}].text") for n, kind in enumerate(kinds))
+    assert concluded(torch_runtime=WITHOUT_GPU, symptoms=symptoms).available is available
+
+
 def test_a_build_that_was_read_is_certain() -> None:
     found = concluded(torch=CUDA_BUILD, torch_runtime=WITHOUT_GPU, system=WINDOWS, symptoms=(WANTED,))
     assert (found.build_read, found.variant, dict(found.likely)) == ("cuda", "cu130", {})

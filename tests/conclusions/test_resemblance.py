@@ -35,6 +35,22 @@ def test_the_words_shown_speak_for_the_cause() -> None:
     assert "nccl" in found.words
 
 
+@pytest.mark.parametrize(
+    ("text", "by_person"),
+    [
+        pytest.param("hi, what can i do about this? my card is not found", True, id="English"),
+        pytest.param("ich habe es versucht, aber es geht nicht", True, id="German"),
+        pytest.param("видеокарта не найдена, драйвер установлен", True, id="Russian"),
+        pytest.param(
+            "ggml_cuda_init: found 1 cuda devices: device 0: nvidia, compute capability 5.0", False, id="a log"
+        ),
+        pytest.param("it", False, id="one small word"),
+    ],
+)
+def test_a_person_uses_small_words(text: str, by_person: bool) -> None:
+    assert resemblance(known_words(text)).by_person is by_person
+
+
 def test_every_cause_is_a_check() -> None:
     assert {*TABLE["answers"]} - {""} <= {check.id for check in own_checks()}
 

@@ -23,13 +23,14 @@ COMPLAINT = "My GPU is not used at all."
 class Told(Facts):
     """The facts of a text whose words make the causes, and that there is no fault now, as probable as given."""
 
-    def __init__(self, text: str, shares: dict[str, float], no_fault: float = 0.0) -> None:
+    def __init__(self, text: str, shares: dict[str, float], no_fault: float = 0.0, *, by_person: bool = True) -> None:
         super().__init__(with_inferred(read_texts([("report.txt", text.encode())])))
-        self._shares, self._no_fault = shares, no_fault
+        self._shares, self._no_fault, self._by_person = shares, no_fault, by_person
 
     def get(self, name: str) -> object:
         if name == "resemblance":
-            return Resemblance(shares=dict(sorted(self._shares.items(), key=lambda item: -item[1])), known=LEAST_WORDS)
+            shares = dict(sorted(self._shares.items(), key=lambda item: -item[1]))
+            return Resemblance(shares=shares, known=LEAST_WORDS, by_person=self._by_person)
         return Concern(share=self._no_fault) if name == "concern" else super().get(name)
 
 
@@ -52,6 +53,10 @@ def name_of(facts: Facts, *findings: Finding) -> str:
 )
 def test_words_name_a_cause_if_nothing_was_found(shares: dict[str, float], no_fault: float, named: str) -> None:
     assert name_of(Told(COMPLAINT, shares, no_fault)) == named
+
+
+def test_words_name_no_cause_of_a_log_alone() -> None:
+    assert name_of(Told(COMPLAINT, {"driver-too-old": 0.99}, by_person=False)) == ""
 
 
 def test_that_no_gpu_is_used_is_an_effect_of_what_words_name() -> None:

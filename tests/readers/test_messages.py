@@ -125,6 +125,20 @@ def test_a_quote_shows_where_a_new_line_begins(text: str, quote: str) -> None:
     assert quote in [symptom.text for symptom in symptoms]
 
 
+@pytest.mark.parametrize(
+    ("cut", "quote"),
+    [
+        pytest.param("vailable but not wor", "available but not working", id="words at both ends"),
+        pytest.param("available but", "available but", id="whole words"),
+        pytest.param("is_avail", "is_available", id="a part of a name"),
+    ],
+)
+def test_a_quote_cuts_no_word(cut: str, quote: str) -> None:
+    flat = "it says available but not working; is_available"
+    start = flat.find(cut)
+    assert messages._whole_words(flat, start, start + len(cut)) == (flat.find(quote), quote)
+
+
 def test_a_message_of_a_program_has_no_mark_for_a_new_line() -> None:
     symptoms = messages.read(clean_text("CUDA driver version is\ninsufficient for CUDA runtime version", ""))[
         "symptoms"

@@ -151,6 +151,7 @@ def test_several_systems_show_nothing(text: str) -> None:
         ("* Torch version: 2.5.1", "torch", "version", PackageVersion("2.5.1")),
         ("pytorch package (version 1.7.1)", "torch", "version", PackageVersion("1.7.1")),
         ("PyTorch 1.4", "torch", "version", PackageVersion("1.4")),
+        ("trained with torch 1.10.0+cu102, yours is 2.6.0+cu124", "torch", "version", PackageVersion("2.6.0+cu124")),
         ("torch-1.13.1+cu116 CUDA:0", "torch", "version", PackageVersion("1.13.1+cu116")),
         ("torch>=2.8.0,<2.9.0 from the cu128 index", "torch", "version", PackageVersion("2.8+cu128")),
         ("is_available() returns False", "torch_runtime", "available", False),

@@ -54,6 +54,7 @@ SOLVED = (
     "All sorted now, thanks. For the record, RuntimeError: CUDA error: out of memory came from a zombie process that held 22 GB.",
     "This can be closed, host had kernel 6.8 without headers so dkms could not build the module and nvidia-smi failed. Headers installed, all good.",
     "Turns out secure boot was on, NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Disabled it in the BIOS and all good now.",
+    "CuPy の件、解決しました。multiple CuPy packages are installed という警告が出ていましたが、古い方を消したら警告は消え、テストも通りました",
     "Was getting nccl unhandled system error with 4x 3090, setting NCCL_P2P_DISABLE=1 did the trick",
     "Habe das Problem gelöst! Docker: could not select device driver with capabilities gpu -> nvidia-container-toolkit fehlte.",
     "Me salía CUDA out of memory con batch 64; bajé a 16 y listo, ahora entrena sin problemas en la 3060",
@@ -72,6 +73,7 @@ ELSEWHERE = (
     "A colleague asks what 'CUDA error: device-side assert triggered' means in general. We all use the same cluster, nothing is wrong there at the moment.",
     "is RTX 5070 Ti supported by the current stable torch? asking before I buy one, because there are many posts with no kernel image is available",
     "You get that error (Torch not compiled with CUDA enabled) because you installed the cpu wheel. Run pip uninstall torch and reinstall from the cu126 index.",
+    "报错解决方案：could not select device driver，碰到这个报错的话，先安装 nvidia-container-toolkit，然后重启 docker",
     "Can someone explain the difference between Xid 13 and Xid 31? Preparing a talk.",
     "My experience as admin: could not select device driver almost always means the toolkit is missing; driver/library mismatch means reboot. Hope that helps others.",
     "Is Xid 43 something to worry about in general? We see none, I'm writing monitoring rules.",
@@ -130,6 +132,8 @@ SICK = (
     ("I got it working only on the CPU. AssertionError: Torch not compiled with CUDA enabled when I pass --device cuda", "torch-cpu-build"),
     ("Restarting solved it twice, today not: CUDA unknown error - this may be due to an incorrectly set up environment", "cuda-init-unknown-error-999"),
     ("when you see the log you find: libcudnn_ops_infer.so.8: cannot open shared object file", "cudnn-missing-or-mismatch"),
+    ("So far I fixed it each time by a new install, tonight again: dkms says Bad return status for module build on kernel: 6.14.4 (x86_64), nvidia-smi cannot communicate with the NVIDIA driver", "driver-not-loaded"),
+    ("Once a day a worker dies with Failed to initialize NVML: Driver/library version mismatch, on the next worker it's fine again. Good enough for now.", "driver-library-mismatch"),
     ("Everything works now except docker: could not select device driver \"\" with capabilities: [[gpu]]", "nvidia-container-toolkit-missing"),
 )  # fmt: skip
 

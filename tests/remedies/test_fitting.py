@@ -106,7 +106,7 @@ def test_a_report_gets_commands_of_its_system(system: str, pattern: re.Pattern[s
     [
         ("export A=1", ("$env:A = '1'",)),
         ("export A='b c'", ("$env:A = 'b c'",)),
-        ("unset A", ("Remove-Item Env:A",)),
+        ("unset A", ("Remove-Item Env:A; [Environment]::SetEnvironmentVariable('A', $null, 'User')",)),
         ("python -m pip list | grep -i nvidia", ("python -m pip list | Select-String nvidia",)),
         ("which -a python pip", ("where.exe python pip",)),
         ("cd build && cmake ..", ("cd build", "cmake ..")),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import Attempts, Fix, Remedy, Snapshot, System
+from gpudoctor.model import Attempts, Fix, Python, Remedy, Snapshot, System
 from gpudoctor.remedies import fixes
 from gpudoctor.remedies.fitting import untried_first
 from gpudoctor.remedies.fixes import fix, remedies_of
@@ -61,6 +61,16 @@ def test_what_was_tried_is_not_advised_first() -> None:
     assert untried_first((REBOOT, UPDATE), tried) == (UPDATE, REBOOT)  # an update is more than its reboot
     assert untried_first((REBOOT,), tried) == (REBOOT,)
     assert untried_first((REBOOT, UPDATE), Attempts()) == (REBOOT, UPDATE)
+
+
+def test_a_package_of_a_conda_environment_is_conda_s() -> None:
+    def first_command(**sections: object) -> str:
+        return remedies_of((Fix("use-gpu-xgboost"),), Facts(Snapshot(**sections)))[0].commands[0]  # type: ignore[arg-type]
+
+    conda = Python(conda_name="ml")
+    assert first_command(python=conda) == "conda list xgboost"
+    assert "-m pip" in first_command(python=conda, system=System(os="windows"))
+    assert "-m pip" in first_command(python=Python())
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,9 @@ def test_devices_by_the_numbers_of_nvidia_smi() -> None:
 
 
 def test_power_shell() -> None:
-    assert pasted_one(Fix("unset-variable", name="A"), system=WINDOWS).commands == ("Remove-Item Env:A", "$env:A")
+    # in this shell, and in those to come
+    removed = "Remove-Item Env:A; [Environment]::SetEnvironmentVariable('A', $null, 'User')"
+    assert pasted_one(Fix("unset-variable", name="A"), system=WINDOWS).commands == (removed, "$env:A")
     spaced = pasted_one(Fix("set-variable", name="A", value=r"C:\a b"), system=WINDOWS)
     assert spaced.commands == (r"$env:A = 'C:\a b'", "$env:A")
     assert pasted_one(Fix("show-devices", nvml_indices=(1,), summary="s"), system=WINDOWS).commands == (

@@ -4,11 +4,26 @@ from typing import Any
 
 import pytest
 
-from gpudoctor.model import ComputeCapability, Container, DriverState, Gpu, Origin, Place, Pytorch, Symptom, System
+from gpudoctor.conclusions.visible_devices import choose
+from gpudoctor.model import (
+    ComputeCapability,
+    Container,
+    CudaVersion,
+    Device,
+    DriverState,
+    Gpu,
+    Origin,
+    Place,
+    Pytorch,
+    Symptom,
+    System,
+    VisibleDevices,
+)
 from gpudoctor.model.gpu_conclusions import KnownGpu
 from gpudoctor.triage.features import features
 
 NOTHING = {"no-error"}
+TWO = (Device(nvml_index=0), Device(nvml_index=1))
 
 
 def of(*kinds: str, texts: tuple[str, ...] = (), **known: Any) -> set[str]:
@@ -49,6 +64,18 @@ def test_symptoms_are_features() -> None:
         pytest.param({"system": System(os="linux"), "place": Place(in_wsl=True)}, {"os:wsl"}, id="WSL is no Linux"),
         pytest.param({"system": System()}, set(), id="an unknown system"),
         pytest.param({"driver_state": DriverState(works=True)}, {"driver:works"}, id="a driver that answers"),
+        pytest.param(
+            {"driver_state": DriverState(cuda_version=CudaVersion(13, 0))}, {"driver:newest"}, id="new driver"
+        ),
+        pytest.param({"driver_state": DriverState(cuda_version=CudaVersion(12, 8))}, set(), id="an older driver"),
+        pytest.param(
+            {"visible_devices": VisibleDevices(nvidia=choose("0,1", TWO)), "devices": TWO},
+            {"devices:all-visible"},
+            id="a variable that hides nothing",
+        ),
+        pytest.param(
+            {"visible_devices": VisibleDevices(nvidia=choose("1", TWO)), "devices": TWO}, set(), id="one of two"
+        ),
         pytest.param({"container": Container(gpus_requested=True)}, {"container:with-gpu"}, id="docker run --gpus"),
         pytest.param({"gpu": Gpu(present="NVIDIA A100")}, {"gpu:nvidia", "gpu:datacenter"}, id="perhaps NVSwitches"),
         pytest.param({"gpu": Gpu(present="NVIDIA GeForce RTX 3090")}, {"gpu:nvidia"}, id="one without"),

@@ -264,13 +264,23 @@ def first_of(report: Report) -> str:
             )
         ),
         *(
+            (text, ("cuda-visible-devices-hides-gpu",))
+            for text in (
+                "It took the iGPU, so I set HIP_VISIBLE_DEVICES=1. RuntimeError: No HIP GPUs are available",
+                "YOLOv5: after select_device('cpu') torch.cuda.device_count() returns 0, my devices disappear",
+            )
+        ),
+        *(
             (text, ("container-without-gpu",))
             for text in (
                 "My mac mini M2 in docker compose: the server does not find a GPU",
                 "How can I use the Metal GPU of my MacBook inside a Docker container?",
                 "podman on macOS: whisper uses CPU only",
-                'docker compose up on macOS: could not select device driver "" with capabilities: [[gpu]]',
             )
+        ),
+        (
+            'docker compose up on macOS: could not select device driver "" with capabilities: [[gpu]]',
+            ("no-nvidia-gpu",),
         ),
         *(
             (text, ("cuda-visible-devices-hides-gpu",))
@@ -652,6 +662,11 @@ def test_a_cause_that_only_a_check_knows_is_likely_if_the_words_name_no_other() 
     assert likeliest_of({"driver-too-old": 0.1}, cublas_missing=CERTAIN) == "cublas-missing"
     assert likeliest_of({"driver-too-old": 0.9}, cublas_missing=CERTAIN) == "driver-too-old"
     assert likeliest({}, frozenset(), {}) == ("", 0.0)
+
+
+def test_a_program_that_uses_the_gpu_says_nothing_of_another_that_misses_it() -> None:
+    assert uses_gpu(frozenset({"symptom:gpu-listed-by-tensorflow"}))
+    assert not uses_gpu(frozenset({"symptom:gpu-listed-by-tensorflow", "asks:tensorflow-list-empty"}))
 
 
 def test_a_program_that_uses_the_gpu() -> None:
