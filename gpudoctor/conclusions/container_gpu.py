@@ -72,8 +72,8 @@ def _without(
     A driver in the report is the host's if a program in the container finds no GPU.
     """
     left_out = container.gpus_requested is False
-    if of_kind(symptoms, "container-nvml-unknown-error"):
-        return "", ()  # NVML is there, so that the container had the GPU
+    if of_kind(symptoms, "container-nvml-unknown-error") or with_code(symptoms, "cuda-804"):
+        return "", ()  # NVML, or a driver, is there, so that the container had the GPU
     is_marked = bool(system.container)
     if container.gpus_requested or (is_marked and not left_out):
         return "", ()

@@ -19,11 +19,14 @@ SHORTEST_WRAPPED = 40  # characters; a shorter line was not wrapped by a termina
 _LISTS_OF_WORDS = {"architectures"}
 
 UNKNOWN = "unknown-error"
-WORDS = "asks-"
+WORDS = ("asks-", "place-", "about-", "topic-")
 HARMLESS = "harmless"  # the role of messages that a working machine prints too
+_PUNCTUATION = "\"'`.,:;()[]"
+_QUOTED = "`> \t"  # around a line that Markdown quotes
 _TRACEBACK = "Traceback (most recent call last)"
 _WORD, _END_OF_WORD = re.compile("[A-Za-z0-9]+"), re.compile("[A-Za-z0-9]+$")
 LONGEST_WORD = 24
+LEAST_QUOTED = 3  # words in a row
 _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,80}(?:Error|Exception|Exit)(?:: .{1,2000})?$")
 
 
@@ -35,8 +38,7 @@ def read(text: Text) -> Facts:
         flat = functools.reduce(lambda rest, row: row.expression().sub(" ", rest), harmless, text.flat)
         found = recognise(flat, source=text.name)
     found = list(_quoted(found, text))
-    messages = [item for item in found if not item.row.id.startswith(WORDS)]  # people's words do not explain an error
-    unknown = _unknown_error(text, messages)
+    unknown = _unknown_error(text, [item for item in found if not item.row.id.startswith(WORDS)])
     return {
         **joined(*(_facts(row, symptom) for row, symptom in found)),
         "symptoms": (*(symptom for _, symptom in found), *unknown),
@@ -88,17 +90,32 @@ def _ends_of_lines(lines: Sequence[str]) -> frozenset[int]:
 
 
 def _unknown_error(text: Text, known: Sequence[Recognised]) -> Iterator[Symptom]:
-    """Yield the error with which the last traceback ends, unless it contains, or is part of, a known symptom."""
+    """Yield the last error, after a traceback if there is one, unless it contains, or is part of, a known symptom."""
     starts = [number for number, line in enumerate(text.lines) if _TRACEBACK in line]
-    errors = [n for n in range(starts[-1], len(text.lines)) if _ERROR.match(text.lines[n])] if starts else []
+    lines = [line.strip(_QUOTED) for line in text.lines]
+    possible = range(starts[-1], len(lines)) if starts else range(len(lines))
+    errors = [n for n in possible if _ERROR.match(lines[n]) and (starts or ": " in lines[n])]
     if not errors:
         return
+    last = errors[-1]
+    begin = last if starts else max(last - LINES_OF_AN_ERROR, 0)  # without a traceback its frames may stand before it
     # An error message may continue on the next lines.
-    shown = " ".join(" ".join(text.lines[errors[-1] : errors[-1] + LINES_OF_AN_ERROR]).split())[:LONGEST_TEXT]
-    first = " ".join(text.lines[errors[-1]].split())[:LONGEST_TEXT]
-    rows = {item.row.id for item in known}
-    if not any(first in item.symptom.text for item in known) and not any(i.row.id in rows for i in recognise(shown)):
+    shown = " ".join(" ".join(lines[begin : last + LINES_OF_AN_ERROR]).split())
+    first = " ".join(lines[last].split())[:LONGEST_TEXT]
+    rows = {item.row.id for item in known if not _is_said(item.row)}  # what people say explains only what they quote
+    quoted = any(_overlap(first, item.symptom.text) for item in known)
+    if not quoted and not any(item.row.id in rows for item in recognise(shown)):
         yield Symptom(kind=UNKNOWN, text=first, source=text.name, names={"error": first.partition(":")[0]})
+
+
+def _overlap(error: str, quote: str) -> bool:
+    """Return whether a quote has words of the error, one after the other, or one of its identifiers."""
+    words, quoted = error.split(), quote.replace(" / ", " ").split()
+    size = min(LEAST_QUOTED, len(words), len(quoted))
+    runs = {tuple(words[n : n + size]) for n in range(len(words) - size + 1)}
+    names = {word.strip(_PUNCTUATION) for word in words if "_" in word}
+    in_a_row = any(tuple(quoted[n : n + size]) in runs for n in range(len(quoted) - size + 1))
+    return in_a_row or any(word.strip(_PUNCTUATION) in names for word in quoted)
 
 
 def _facts(row: FailureMessage, symptom: Symptom) -> Facts:

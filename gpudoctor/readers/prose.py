@@ -46,7 +46,7 @@ _WSL_ANY = regex(
 )
 _WINDOWS = regex(
     r"(?i)\bWin(?:dows)?[ -]?(?:10|11|7|8\.1|Server 20\d\d)\b|(?<![\w.-])W1[01](?![\w.-])"
-    r"|\bWindows (?:Version|OS|PC|laptop|update)\b"
+    r"|\bWindows (?:Version|OS|PC|laptop|update|install(?:ation)? (?:error|issue|problem|fail\w{0,4}))\b"
     r"|\b(?:on|under|using|with) (?:native )?Windows\b(?![\\/-]| (?:Subsystem|Terminal|side|host))",
     "win|w1",
 )
