@@ -11,7 +11,13 @@ from gpudoctor.symptoms.answers import answers
 # A release whose ROCm builds and gfx targets are in the table, for a torch whose own release has none.
 FALLBACK_RELEASE = "2.13"
 # What a program prints that asks for CUDA; without a driver of NVIDIA old releases call it insufficient.
-ASKED = ("asks-for-cuda", "torch-no-driver", "torch-not-compiled-with-cuda", "cuda-insufficient-driver")
+ASKED = (
+    "asks-for-cuda",
+    "torch-no-driver",
+    "torch-not-compiled-with-cuda",
+    "cuda-insufficient-driver",
+    "torch-driver-too-old",
+)
 
 
 @check(

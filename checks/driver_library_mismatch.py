@@ -7,7 +7,7 @@ from gpudoctor.registry import CUDA_FAILS, Skip, check
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 
 # Symptoms of the kernel module and of TensorFlow that name both versions.
-MISMATCH = ("nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mismatch")
+MISMATCH = ("nvidia-smi-other-than-driver", "nvrm-api-mismatch", "nvidia-api-mismatch", "tensorflow-version-mismatch")
 
 UNNAMED = "The driver libraries and the loaded kernel module have different versions"
 LIKELY = "The driver libraries and the loaded kernel module probably have different versions since an update"
@@ -50,8 +50,9 @@ def driver_library_mismatch(
     facts = (said.fact if said else "", "driver.module_version", "driver.library_version")
     in_lxc = Fix("match-driver-of-host") if of_kind(symptoms, "place-lxc") else None
     in_image = Fix("remove-driver-from-image") if of_kind(symptoms, "place-docker") else None
+    rebuilt = Fix("rebuild-module-for-libraries") if in_lxc is None and in_image is None else None
     yield Finding.error(
-        "NVIDIA driver", summary, facts, in_lxc, Fix("load-module-of-libraries"), in_image, certain=not likely
+        "NVIDIA driver", summary, facts, in_lxc, Fix("load-module-of-libraries"), in_image, rebuilt, certain=not likely
     )
 
 

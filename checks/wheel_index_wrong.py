@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.model import Finding, Fix, TorchRequest
 from gpudoctor.registry import check, skip_unless
-from gpudoctor.symptoms import Symptoms
+from gpudoctor.symptoms import Symptoms, of_kind
 from gpudoctor.symptoms.answers import answers
 
 MOST_NAMED = 4
@@ -23,6 +23,7 @@ def wheel_index_wrong(torch_request: TorchRequest, symptoms: Symptoms = None) ->
         yield said[0]
         return
     request = torch_request
+    skip_unless(not of_kind(symptoms, "cuda-packages-on-mac"), "there are no packages for CUDA on a Mac")
     skip_unless(request.fact, "no installer reports that it found no PyTorch")
     if request.is_about_python:
         return

@@ -32,7 +32,13 @@ def _to_build(project: Project, python: Python) -> Requirement | None:
     return None
 
 
-def _failed(python: Python, symptoms: Symptoms) -> Iterator[FailedExtension]:
+def _failed(python: Python, symptoms: Symptoms) -> tuple[FailedExtension, ...]:
+    """Return the extensions whose import failed in a report; what names none is the same failure told again."""
+    failed = tuple(_each_failed(python, symptoms))
+    return tuple(extension for extension in failed if extension.name) or failed
+
+
+def _each_failed(python: Python, symptoms: Symptoms) -> Iterator[FailedExtension]:
     """Yield the extensions whose import failed in a report, once per distribution."""
     seen: set[str] = set()
     for symptom in of_kind(pasted(symptoms), "@extension-fails"):

@@ -10,7 +10,13 @@ THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm
 # Symptoms of programs that found no NVIDIA GPU or driver. On a live machine gpudoctor itself calls PyTorch and NVML.
 NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
 # Symptoms of places without a GPU, whatever GPU the report names; of places that may have one; of people's words.
-PLACES = ("nvidia-container-on-mac", "no-gpu-in-vm", "no-gpu-in-vm-reported", "no-gpu-in-slurm-command")
+PLACES = (
+    "nvidia-container-on-mac",
+    "cuda-packages-on-mac",
+    "no-gpu-in-vm",
+    "no-gpu-in-vm-reported",
+    "no-gpu-in-slurm-command",
+)
 NOTEBOOK = ("no-gpu-on-colab", "no-gpu-in-slurm-*")
 MACHINE = "no-gpu-on-machine"
 # Packages that are useless without an NVIDIA GPU.
@@ -92,6 +98,7 @@ def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:
     hidden = with_code(symptoms, "cuda-100") and of_kind(symptoms, "gpu-runtime-chosen")
     # "too old" implies an installed driver.
     hidden = hidden or tuple(symptom for symptom in with_code(symptoms, "cuda-35") if symptom.names.get("cuda"))
+    missed = missed or bool(of_kind(symptoms, "cpu-fallback"))
     elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, *NOTEBOOK) if missed and not hidden else ())
     if elsewhere:
         return elsewhere[0]

@@ -54,6 +54,7 @@ def _releases() -> tuple[RocmRelease, ...]:
 
 def gfx_target_of(name: str) -> str | None:
     """Return the gfx target of an AMD GPU by its product name: "gfx1032" of "Radeon RX 6600 XT"; None if unknown."""
+    name = re.sub(r"^(?=\d{4} ?XTX?$)", "RX ", name)  # people write "7800 XT"
     for row in load_table("rocm")["cards"]:
         if re.search(rf"(?<!\w)(?:{row['names']})(?!\w)", name, re.IGNORECASE):
             return str(row["gfx"])

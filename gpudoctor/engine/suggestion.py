@@ -35,7 +35,7 @@ def suggested(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]
     """Return the cause that words suggest: instead of a finding, or behind the first one. None if they add nothing."""
     counting = [finding for finding in findings if finding.severity]
     first = next((finding for finding in counting if finding.check_id not in EFFECTS), None)
-    found = _without_finding(facts, counting) if first is None else _behind(facts, first, checks)
+    found = _without_finding(facts, counting, findings) if first is None else _behind(facts, first, checks)
     return found if found is not None and found.check_id not in {finding.check_id for finding in counting} else None
 
 
@@ -58,12 +58,12 @@ def _shares(facts: Facts) -> Mapping[str, float]:
     return shares
 
 
-def _without_finding(facts: Facts, effects: Sequence[Finding]) -> Finding | None:
-    """Return the likely cause if no check found one. effects: findings that leave the cause open."""
+def _without_finding(facts: Facts, effects: Sequence[Finding], findings: Sequence[Finding]) -> Finding | None:
+    """Return the likely cause if no check found one. effects: those of the findings that leave the cause open."""
     known: frozenset[str] = facts.call(features)
     guess = guess_of(facts.get("symptoms"))
     no_sign = not effects and (uses_gpu(known) or not facts.call(complains, features=known))
-    if guess is None and (no_sign or facts.call(is_of_program, findings=effects)):
+    if guess is None and (no_sign or facts.call(is_of_program, findings=findings)):
         return None
     cause, share = likeliest(_shares(facts), known, {guess.check_id: GUESSED} if guess else {})
     # A log with a message that nobody knows is no complaint about the GPU.

@@ -86,6 +86,7 @@ def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
     """Return what was understood, what is missing, what to run next, and the possible causes."""
     from gpudoctor.engine.suggestion import rests_on_words
     from gpudoctor.triage.features import features  # most runs end with a verdict and do not need it
+    from gpudoctor.triage.likely_cause import guess_of
     from gpudoctor.triage.next_steps import next_steps
     from gpudoctor.triage.possible import possible_causes
     from gpudoctor.triage.understood import missing, understood
@@ -94,7 +95,9 @@ def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
     answer = OF_PROGRAM if is_of_program(facts.get("proof"), findings) else ""
     # An error of the program itself is a fault that is there now.
     concern: Concern = Concern() if answer else facts.get("concern")
-    mentioned = [f.check_id for f in findings if rests_on_words(f)] if concern.no_fault else []
+    guess = guess_of(facts.get("symptoms"))
+    spoken_of = [*(f.check_id for f in findings if rests_on_words(f)), *([guess.check_id] if guess else [])]
+    mentioned = spoken_of if concern.no_fault else []
     return Triage(
         understood=facts.call(understood, concern=concern),
         missing=facts.call(missing, concern=concern),

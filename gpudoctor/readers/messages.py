@@ -98,7 +98,7 @@ def _unknown_error(text: Text, known: Sequence[Recognised]) -> Iterator[Symptom]
     if not errors:
         return
     last = errors[-1]
-    begin = last if starts else max(last - LINES_OF_AN_ERROR, 0)  # without a traceback its frames may stand before it
+    begin = last if starts else max(last - LINES_OF_AN_ERROR, 0)  # the lines before it are part of it then
     # An error message may continue on the next lines.
     shown = " ".join(" ".join(lines[begin : last + LINES_OF_AN_ERROR]).split())
     first = " ".join(lines[last].split())[:LONGEST_TEXT]

@@ -149,6 +149,7 @@ _GCC = regex(
 )
 # Folders that only macOS has: Python from python.org, and Homebrew on Apple silicon.
 _MAC_FOLDER = regex(r"(?<![\w.])/(?:Library/Frameworks/Python\.framework|opt/homebrew)/", "/Library/|/homebrew/")
+_WINDOWS_FOLDER = regex(r"(?<![\w/])[C-Z]:\\{1,2}(?:Program Files|Users|Windows)\b", "Program Files|Users|Windows")
 _FILE = regex(r"File \"([A-Za-z]:\\|/Users/|/(?:home|usr|opt|root|mnt|workspace|app|work|data)/)", 'File "')
 _SITE = regex(r"(?i)[/\\](?:python|Python)(3)\.?(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages[/\\]", "-packages")
 _UNAVAILABLE = regex(
@@ -216,7 +217,7 @@ def _system(said: list[str], text: Text) -> Iterator[Facts]:
     elif folder:
         os = "windows" if folder[1][1:2] == ":" else "darwin" if folder[1] == "/Users/" else "linux"
         yield {"system": System(os=os)}
-    elif _WINDOWS_PROMPT.search(text.raw[:LONGEST_SEARCHED]):
+    elif _WINDOWS_PROMPT.search(text.raw[:LONGEST_SEARCHED]) or _WINDOWS_FOLDER.search(text.flat):
         yield {"system": System(os="windows")}
 
 

@@ -110,6 +110,8 @@ def test_the_abi_of_a_symbol(symbol: str, abi: str) -> None:
 def test_each_distribution_once_and_only_of_a_report() -> None:
     twice = (failed("/e/site-packages/apex/a.so"), failed("/e/site-packages/apex/b.so"))
     assert len(extensions(Python(), Project(), twice).failed) == 1
+    titled = (failed("_ext.cpython-38-x86_64-linux-gnu.so"), *twice)  # the title of a report, and its log
+    assert [extension.name for extension in extensions(Python(), Project(), titled).failed] == ["apex"]
     live = Symptom(kind="extension-undefined-symbol", text="x", fact="torch_runtime.import_error")
     assert extensions(Python(), Project(), (live,)).failed == ()
 

@@ -35,6 +35,7 @@ def test_unknown_is_no_empty_list(row: dict[str, object]) -> None:
         ("AMD Instinct MI250X", "gfx90a"),
         ("AMD Instinct MI2500", None),
         ("RX 480", "gfx803"),
+        ("7800 XT", "gfx1101"),
         ("NVIDIA GeForce RTX 4090", None),
     ],
 )

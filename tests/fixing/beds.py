@@ -108,7 +108,8 @@ class Env:
 
 
 def unpack_pip(folder: Path) -> Path:
-    """Return a folder with the pip that Python brings: to unpack it for each environment takes seconds."""
+    """Return a folder with the pip that Python brings: to unpack and compile it for each environment takes seconds."""
+    import compileall
     import ensurepip
 
     bundled = next(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"), None)
@@ -116,6 +117,7 @@ def unpack_pip(folder: Path) -> Path:
         pytest.skip("this Python brings no pip")
     with zipfile.ZipFile(bundled) as archive:
         archive.extractall(folder)
+    compileall.compile_dir(folder, quiet=2)
     return folder
 
 

@@ -139,6 +139,23 @@ def test_a_quote_cuts_no_word(cut: str, quote: str) -> None:
     assert messages._whole_words(flat, start, start + len(cut)) == (flat.find(quote), quote)
 
 
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        pytest.param("`ValueError: the widget is blue`", "ValueError: the widget is blue", id="quoted in Markdown"),
+        pytest.param(
+            "it hangs\nlab.BlueError: 3 is odd\nin docker", "lab.BlueError: 3 is odd", id="with words beside it"
+        ),
+        pytest.param("RuntimeError: CUDA error: out of memory", None, id="known"),
+        pytest.param("ValueError", None, id="a name alone"),
+        pytest.param("torch with GPU not found\nValueError: torch with GPU not found", None, id="quoted by people"),
+    ],
+)
+def test_an_error_without_a_traceback(text: str, error: str | None) -> None:
+    symptoms = messages.read(clean_text(text, "x.txt"))["symptoms"]
+    assert [symptom.text for symptom in symptoms if symptom.kind == messages.UNKNOWN] == ([error] if error else [])
+
+
 def test_a_message_of_a_program_has_no_mark_for_a_new_line() -> None:
     symptoms = messages.read(clean_text("CUDA driver version is\ninsufficient for CUDA runtime version", ""))[
         "symptoms"

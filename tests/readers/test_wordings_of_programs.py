@@ -19,6 +19,7 @@ def causes(text: str) -> list[Finding]:
     return [finding for finding in report.findings if finding.severity is not Severity.INFO]
 
 
+UUID = "5b0f6a1e-9c3d-4e27-8f11-2a7b64d0c9e3"
 BUILD_CUT_OFF = """\
   x Failed to build `gsplat==1.4.0`
   Call to `setuptools.build_meta:__legacy__.build_wheel` failed (exit status: 1)
@@ -93,6 +94,7 @@ CASES = {
         ("The third-party dynamic library (cublas64_11.dll) that Paddle depends on is not configured", "cublas"),
     ],
     "driver-too-old": [
+        ("ollama 0.30 on a V100, driver 535: CUDA error: device kernel image is invalid", "driver"),
         (
             "ptxas application ptx input, line 12; fatal   : Unsupported .version 8.6; current version is '8.2'",
             "driver",
@@ -105,7 +107,47 @@ CASES = {
         ("ptxas /tmp/tmp4x.ptx, line 5; fatal   : Unsupported .version 8.6; current version is '8.2'", "CUDA_HOME"),
         ("OSError: Unknown compute capability. Ensure PyTorch with CUDA support is installed.", "TORCH_CUDA_ARCH_LIST"),
     ],
+    "driver-library-mismatch": [
+        ("| NVIDIA-SMI 470.82.01   Driver Version: 550.54.15   CUDA Version: N/A |", "reboot"),
+    ],
+    "cuda-visible-devices-hides-gpu": [
+        (f"nvidia-container-cli: device error: GPU-{UUID}: unknown device: unknown", "nvidia-smi -L"),
+        ("I chose HIP_VISIBLE_DEVICES=2, then: RuntimeError: No CUDA GPUs are available", "HIP_VISIBLE_DEVICES"),
+    ],
+    "no-nvidia-gpu": [
+        ("On my MacBook: ResolvePackageNotFound:\n  - cudatoolkit=11.3\n", "mps"),
+        ('macOS, docker run --gpus all image\ncould not select device driver "" with capabilities: [[gpu]]', "Metal"),
+        ("AssertionError: Torch not compiled with CUDA enabled. The server has no GPU to speak of.", "CPU"),
+    ],
+    "wheel-index-wrong": [
+        ("ERROR: No matching distribution found for jaxlib==0.4.7+cuda11.cudnn86", r"jax\[cuda1"),
+    ],
+    "wrong-python-environment": [
+        (
+            (
+                'python3 -c "import torch; print(torch.cuda.is_available())"\nFalse\n'
+                'python -c "import torch; print(torch.cuda.is_available())"\nTrue\n'
+            ),
+            "which -a python",
+        ),
+    ],
+    "build-tools-missing": [
+        (
+            (
+                "Installed CUDA version 12.5 does not match the version torch was compiled with 12.1 but since the "
+                "APIs are compatible, accepting this combination\nfatal error: Python.h: No such file or directory"
+            ),
+            "python3-devel",
+        ),
+    ],
     "torch-no-kernel-for-device": [
+        (
+            (
+                "Mismatched GPU Architecture: The installed PaddlePaddle package was compiled for 70 75 80 86 ,but "
+                "your current GPU is 120"
+            ),
+            "compute_cap",
+        ),
         ("FATAL: kernel `fmha_cutlassF_bf16_sm80` is for sm80-sm100, but was built for sm37", "compute_cap"),
         ("RuntimeError: FlashAttention only supports Ampere GPUs or newer.", "sdpa"),
         ("requires device with capability <= (9, 0) but your GPU has capability (12, 0) (too new)", "cu128"),
@@ -153,7 +195,10 @@ CASES = {
             "PYTORCH_ENABLE_MPS_FALLBACK",
         ),
     ],
-    "mps-issues": [("RuntimeError: MPS backend is supported on MacOS 12.3+", "macOS")],
+    "mps-issues": [
+        ("TypeError: Trying to convert Float8_e5m2 to the MPS backend but it does not have support", "GGUF"),
+        ("RuntimeError: MPS backend is supported on MacOS 12.3+", "macOS"),
+    ],
     "torch-cpu-build": [
         (CPU_BUILD_IN_A_SHELL, "index-url"),
     ],

@@ -44,6 +44,7 @@ TABLE = """\
 BESIDE = {"alone": "", "beside": TABLE}
 FILE, TEXTS = Path(__file__).parent / "every_row.json", Path(__file__).parent / "every_text.json"
 EXAMPLES = {
+    "nvidia-smi-other-than-driver": "NVIDIA-SMI 470.82.01 Driver Version: 550.54.15 CUDA Version: N/A",
     "nix-libcuda-told": "on NixOS the program cannot find libcuda",
     "guess-two-pynvml": "it crashes, with pynvml 11.5 and nvidia-ml-py 12.5 installed",
     "guess-service-unseen": "the cron job finds no GPU, in my shell it works",

@@ -263,6 +263,10 @@ def first_of(report: Report) -> str:
                 "it says that our NVIDIA driver is not new enough for CUDA 12.4",
             )
         ),
+        (
+            "After 50 pictures the card disappears from the bus, and is back only when I reboot. What is it?",
+            ("gpu-hardware-xid-ecc",),
+        ),
         *(
             (text, ("cuda-visible-devices-hides-gpu",))
             for text in (
