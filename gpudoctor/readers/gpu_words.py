@@ -66,7 +66,7 @@ class Named(NamedTuple):
 
 
 _LABEL = regex(
-    r"(?i)^\s*(?:[-*•]\s*)?[\"'*_]{0,3}(?:(?:my|the)\s+)?(?:GPU(?: ?\d)?(?: (?:model|name|type|info|models?))?|GPUs"
+    r"(?i)^\s*(?:[-*•]\s*)?[\"'*_]{0,3}(?:(?:my|the)\s+)?(?:GPU(?: ?\d)?(?: (?:device name|model|name|type|info|models?))?|GPUs"
     r"|Graphics(?: card| adapter)?|Video card"
     r"|VGA|Device(?: name)?|Card|Accelerator|Hardware|显卡(?:型号)?|产品|型号|名称)[\"'*_]{0,3}\s*(?::|=|\|)\s*"
 )

@@ -100,7 +100,8 @@ def _unknown_error(text: Text, known: Sequence[Recognised]) -> Iterator[Symptom]
     last = errors[-1]
     begin = last if starts else max(last - LINES_OF_AN_ERROR, 0)  # the lines before it are part of it then
     # An error message may continue on the next lines.
-    shown = " ".join(" ".join(lines[begin : last + LINES_OF_AN_ERROR]).split())
+    around = " ".join(line[:LONGEST_TEXT] for line in lines[begin : last + LINES_OF_AN_ERROR])
+    shown = " ".join(around.split())
     first = " ".join(lines[last].split())[:LONGEST_TEXT]
     rows = {item.row.id for item in known if not _is_said(item.row)}  # what people say explains only what they quote
     quoted = any(_overlap(first, item.symptom.text) for item in known)

@@ -31,6 +31,7 @@ from gpudoctor.readers.text import clean_text
         ("2 x RTX 3060 12GB", 2),
         ("I have an RTX 3060 12GB", 1),
         ("GPU: RTX 3090", 1),
+        ("GPU device name: NVIDIA GeForce RTX 5090", 1),
         ("CUDA 12 RTX 3090", 0),
         ("batch size 4, 3090", 0),
     ],

@@ -90,6 +90,7 @@ CASES = {
         (OUTDATED_FOR_JAX, r"jax\[cuda12\]"),
     ],
     "cuda-libs-conflict": [
+        ("CudaSupportError: Error at driver init: Call to cuInit results in UNKNOWN_CUDA_ERROR (34)", "stubs"),
         ("ValueError: libcusolver.so.*[0-9] not found in the system path ['/srv/app']", "cusolver"),
         ("The third-party dynamic library (cublas64_11.dll) that Paddle depends on is not configured", "cublas"),
     ],
