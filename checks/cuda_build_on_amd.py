@@ -13,6 +13,7 @@ FALLBACK_RELEASE = "2.13"
 # What a program prints that asks for CUDA; without a driver of NVIDIA old releases call it insufficient.
 ASKED = (
     "asks-for-cuda",
+    "cuda-packages-listed",
     "torch-no-driver",
     "torch-not-compiled-with-cuda",
     "cuda-insufficient-driver",

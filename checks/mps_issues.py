@@ -60,7 +60,7 @@ def _cuda_on_mac(system: System, symptoms: Symptoms) -> Iterator[Finding]:
         return
     if system.machine != "arm64" and of_kind(symptoms, "topic-no-nvidia"):
         return  # a Mac before Apple silicon: nothing there computes with MPS
-    asked = of_kind(symptoms, "torch-not-compiled-with-cuda", "asks-for-cuda")
+    asked = of_kind(symptoms, "torch-not-compiled-with-cuda", "asks-for-cuda", "cuda-packages-listed")
     if asked and (is_mac or (named and system.os is None)):
         summary = f"A program asks for CUDA on a Mac, but PyTorch has MPS there: {asked[0].text}"
         yield Finding.error("MPS", summary, (asked[0].fact, "system.os" if is_mac else named[0].fact), Fix("use-mps"))

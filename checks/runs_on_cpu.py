@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from gpudoctor.model import CpuUse, Finding, Fix, Place, Pytorch, Severity
 from gpudoctor.registry import check, skip_unless
+from gpudoctor.symptoms import Symptoms, of_kind
 
 NAMES = {
     "torch": "PyTorch",
@@ -27,7 +28,7 @@ WITHOUT_CUDA = ("ollama", "llama-cpp", "torch", "")
 
 
 @check(family="vendor", explains=("amp-unsupported",))
-def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch) -> Iterator[Finding]:
+def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch, symptoms: Symptoms = None) -> Iterator[Finding]:
     """A program computes on the CPU, although there is a GPU or one is wanted.
 
     Why: most programs fall back to the CPU silently, and are ten to a hundred times slower. Usually the installed build
@@ -46,20 +47,30 @@ def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch) -> Iterator[Fin
         name if cpu_use.program else "program",
         f'{name} {"probably " if cpu_use.by_person else ""}computes on the CPU: "{cpu_use.text[:200]}"',
         (cpu_use.fact,),
-        *_fixes(cpu_use, pytorch),
+        *_fixes(cpu_use, pytorch, symptoms),
         Fix("start-container-in-its-way-with-gpu") if place.about_container else None,
         certain=not cpu_use.by_person,
     )
 
 
-def _fixes(cpu_use: CpuUse, pytorch: Pytorch) -> Iterator[Fix]:
+def _of_llama(symptoms: Symptoms) -> Iterator[Fix]:
+    """Yield the ways of llama.cpp to the GPU: a build that lists it needs layers there; its programs are no wheel."""
+    if of_kind(symptoms, "framework-gpu-listed"):
+        yield Fix("offload-layers-of-llama-cpp")
+        return
+    fixes = [Fix("use-gpu-llama-cpp"), Fix("use-gpu-llama-cpp-itself")]
+    yield from reversed(fixes) if of_kind(symptoms, "llama-run-options") else fixes
+
+
+def _fixes(cpu_use: CpuUse, pytorch: Pytorch, symptoms: Symptoms) -> Iterator[Fix]:
     """Yield the program's own ways to the GPU: only what computes with PyTorch, or may, has PyTorch installed again."""
     if cpu_use.without_cuda and cpu_use.program in WITHOUT_CUDA:
         yield Fix(f"use-gpu-without-cuda-{cpu_use.program or 'torch'}")
         return
-    yield Fix(f"use-gpu-{cpu_use.program or 'of-program'}")
     if cpu_use.program == "llama-cpp":
-        yield Fix("use-gpu-llama-cpp-itself")
+        yield from _of_llama(symptoms)
+    else:
+        yield Fix(f"use-gpu-{cpu_use.program or 'of-program'}")
     if cpu_use.program == "jax" and not cpu_use.without_cuda:
         yield Fix("install-jax-for-cuda")
     if cpu_use.program in ("torch", "") and pytorch.build != "cuda":

@@ -9,6 +9,7 @@ from gpudoctor.model.gpu_conclusions import DriverState, Proof
 from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
 PYTHON = "python"  # in a process name: frameworks run in it
+ALONE = "nvidia-smi-alone"  # with words, which can be a complaint in any language, a process is no proof
 AT_WORK = ("work-shown-", "gpu-used-", "layers-on-gpu", "ollama-gpu-listed")  # more than a list of GPUs
 WORDS = ("asks-words", "asks-but")
 PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
@@ -133,7 +134,7 @@ def _seen_by_cupy(status: CupyStatus, cupy: CupyRuntime) -> Iterator[str]:
 def _seen_by_programs(symptoms: Symptoms, devices: Devices) -> Iterator[str]:
     held = ((device, process) for device in devices or () for process in device.processes or ())
     for device, process in held:
-        if PYTHON in process.name:
+        if PYTHON in process.name and of_kind(symptoms, ALONE):
             yield f"the report shows that {process.name} computes on GPU {device.nvml_index}"
             break
     for symptom in with_role(symptoms, "works")[:1]:

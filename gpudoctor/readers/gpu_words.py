@@ -66,8 +66,8 @@ class Named(NamedTuple):
 
 
 _LABEL = regex(
-    r"(?i)^\s*(?:[-*•]\s*)?[\"'*_]{0,3}(?:(?:my|the)\s+)?(?:GPU(?: ?\d)?(?: (?:device name|model|name|type|info|models?))?|GPUs"
-    r"|Graphics(?: card| adapter)?|Video card"
+    r"(?i)^\s*(?:[-*•]\s*)?[\"'*_]{0,3}(?:(?:my|the)\s+)?(?:GPU(?: ?\d)?(?: (?:(?:device )?name|models?|type|info))?"
+    r"|GPUs|Graphics(?: card| adapter)?|Video card"
     r"|VGA|Device(?: name)?|Card|Accelerator|Hardware|显卡(?:型号)?|产品|型号|名称)[\"'*_]{0,3}\s*(?::|=|\|)\s*"
 )
 # "on a RTX 3060", "with an A100", "using my 2080 Ti", "I have a GTX 1080"

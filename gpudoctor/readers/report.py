@@ -8,13 +8,16 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from gpudoctor.errors import UsageError
-from gpudoctor.model import SECTIONS, Contradiction, PackageVersion, ProbeReport, Snapshot
+from gpudoctor.model import SECTIONS, Contradiction, PackageVersion, ProbeReport, Snapshot, Symptom
 from gpudoctor.readers.facts import Facts, joined, same_product
 from gpudoctor.readers.solved import own_present
 from gpudoctor.readers.text import LARGEST_BYTES, Text, read_text
 from gpudoctor.readers.vocabulary import known_words
 from gpudoctor.snapshots.saved import read_snapshot
 from gpudoctor.symptoms.facts import with_symptoms
+
+CUT, CUT_SAYS = "text-cut", "gpudoctor did not read the whole text"
+"""The symptom of a text that is too long, or has a line that is: what was not read may contain a failure."""
 
 
 class Reader(NamedTuple):
@@ -177,12 +180,15 @@ def _readings(name: str, data: bytes) -> Iterator[Reading]:
         facts = {section: getattr(saved, section) for section in (*SECTIONS, "taken_at")}
         yield Reading(f"snapshot in {name}", {name: value for name, value in facts.items() if value is not None})
         return
-    text = own_present(read_text(data, name))
+    whole = read_text(data, name)
+    text = own_present(whole)
     read = [(reader.name, reader.read(text)) for reader in READERS]
     known = [(what, {section: v for section, v in facts.items() if _is_known(section, v)}) for what, facts in read]
     found = [(what, facts) for what, facts in known if facts]
     if found:  # words alone are of any text
         found.append(("vocabulary", {"words": known_words(text.lowered)}))
+    if whole.is_cut:
+        found.append(("text", {"symptoms": (Symptom(kind=CUT, text=CUT_SAYS, source=name),)}))
     yield from (Reading(f"{what} in {name}", facts) for what, facts in found)
 
 

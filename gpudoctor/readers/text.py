@@ -29,6 +29,7 @@ class Text(NamedTuple):
     lines: without decoration, prompts, colours and control characters, indentation kept.
     flat: the lines as one, white space folded, because messages are wrapped anywhere; "w/o" is written in full.
     lowered: the same in lower case.
+    is_cut: something of the text was left out that the rest does not have.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Text(NamedTuple):
     lines: tuple[str, ...]
     flat: str
     lowered: str
+    is_cut: bool = False
 
 
 class _Lazy:
@@ -91,28 +93,33 @@ def read_text(data: bytes, name: str) -> Text:
 
 def clean_text(raw: str, name: str) -> Text:
     """Return `raw` cleaned, without names of people and hosts and without secrets."""
-    raw = mask_pasted(_bounded(raw))
+    bounded, is_cut = _bounded(raw)
+    raw = mask_pasted(bounded)
     lines = readable_lines(raw)
     flat = _WITHOUT.sub("without", " ".join(" ".join(lines).split()))
-    return Text(name=name, raw=raw, lines=lines, flat=flat, lowered=flat.lower())
+    return Text(name=name, raw=raw, lines=lines, flat=flat, lowered=flat.lower(), is_cut=is_cut)
 
 
-def _bounded(raw: str) -> str:
+def _bounded(raw: str) -> tuple[str, bool]:
+    """Return the text without what is too much, and whether something that is nowhere else is missing then."""
+    long = any(len(line) > LONGEST_LINE for line in raw.split("\n"))
     if len(raw) <= MOST_CHARACTERS and raw.count("\n") + raw.count("\r") + raw.count("#012") < MOST_LINES:
-        return raw
+        return raw, long
     for mark in ENDS_OF_LINES[1:]:
         raw = raw.replace(mark, "\n")
     lines = _without_gaps(line[:MOST_CHARACTERS] for line in raw.split("\n"))
     half = MOST_LINES // 2
-    lines = lines if len(lines) <= MOST_LINES else [*lines[:half], "", *lines[-half:]]
+    many = len(lines) > MOST_LINES
+    lines = [*lines[:half], "", *lines[-half:]] if many else lines
     if len(_fitting(lines, MOST_CHARACTERS)) == len(lines):
-        return "\n".join(lines)
+        return "\n".join(lines), long or many
     beginning = len(_fitting(lines, MOST_CHARACTERS // 4))
     end = len(lines) - len(_fitting(lines[: beginning - 1 : -1], MOST_CHARACTERS // 4))
     forms = [line.translate(_WITHOUT_NUMBERS) for line in lines[:end]]
     first = dict(zip(reversed(forms), range(end - 1, -1, -1), strict=True))
-    new = (line if n < beginning or first[forms[n]] == n else "" for n, line in enumerate(lines[:end]))
-    return "\n".join(_without_gaps((*_fitting(_without_gaps(new), 3 * MOST_CHARACTERS // 4), "", *lines[end:])))
+    new = _without_gaps(line if n < beginning or first[forms[n]] == n else "" for n, line in enumerate(lines[:end]))
+    kept = _fitting(new, 3 * MOST_CHARACTERS // 4)
+    return "\n".join(_without_gaps((*kept, "", *lines[end:]))), long or many or len(kept) < len(new)
 
 
 def _without_gaps(lines: Iterable[str]) -> list[str]:

@@ -18,6 +18,8 @@ WSL = "https://docs.nvidia.com/cuda/wsl-user-guide/"
 DEBIAN = "https://wiki.debian.org/NvidiaGraphicsDrivers"
 FABRIC_MANAGER = "https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/"
 VERIFY = "nvidia-smi"
+# apt purges nothing at all if one of its patterns has no package.
+PURGE = "dpkg --get-selections | cut -f1 | grep -E '^nvidia-(driver|dkms|kernel)-' | xargs -r {sudo}apt-get purge -y"
 NO_UPDATE = "No driver update helps"
 # The first long-term branch that supports CUDA 13; Ubuntu 22.04 and newer package it.
 UBUNTU_BRANCH = 580
@@ -49,12 +51,13 @@ def reinstall_driver(*, system: System, place: Place = Place()) -> Remedy:
     commands: tuple[str, ...] = ()
     row = distribution_of(system)
     if row.get("packages") == "apt":
-        packages = ("{sudo}apt-get purge -y '^nvidia-(driver|dkms|kernel)-.*'", "{sudo}apt-get autoremove -y")
+        packages = (PURGE, "{sudo}apt-get autoremove -y")
         install = row.get("driver", ["{sudo}apt-get install -y nvidia-driver"])[-1]
         commands = (*for_root((*packages, install, "{sudo}reboot"), system), VERIFY)
     if system.distribution is None:
         summary += (
-            ". On Ubuntu: sudo apt-get purge -y '^nvidia-(driver|dkms|kernel)-.*', then sudo ubuntu-drivers install"
+            ". On Ubuntu: purge the packages whose names begin with nvidia-driver, nvidia-dkms and nvidia-kernel, then "
+            "sudo ubuntu-drivers install"
         )
     return Remedy(summary=summary, commands=commands, needs=("root", "reboot"), reference=GUIDE)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from gpudoctor.conclusions.proof import AT_WORK
 from gpudoctor.data.drivers import newest_cuda
 from gpudoctor.model import (
     ComputeCapability,
@@ -24,6 +25,13 @@ from gpudoctor.symptoms.named_gpus import capabilities
 
 SYMPTOM = "symptom:"
 GROUPS = ("about-", "place-", "asks-", "shown-")
+UNUSED = {
+    "asks:gpu-unused",
+    "asks:cpu-used",
+    "asks:tensorflow-list-empty",
+    "asks:false-elsewhere",
+    "asks:jax-cpu-listed",
+}
 UNRANKED = {
     "asks-trouble",
     "asks-but",
@@ -57,14 +65,11 @@ def features(
     found = {k.replace("-", ":", 1) if k.startswith(GROUPS) else f"{SYMPTOM}{k}" for k in kinds}
     found |= set(_system(system, place))
     found |= set(_gpu(gpu, kinds)) | set(_generations(gpu, symptoms))
+    if any(kind.startswith(AT_WORK) for kind in kinds) and not found & UNUSED:
+        found.add("gpu:at-work")
     if container.gpus_requested:
         found.add("container:with-gpu")
-    if driver_state.works:
-        found.add("driver:works")
-    if driver.module_loaded:
-        found.add("driver:loaded")
-    if driver_state.cuda_version is not None and driver_state.cuda_version.major >= newest_cuda():
-        found.add("driver:newest")
+    found |= set(_driver(driver, driver_state))
     choice = visible_devices.nvidia if visible_devices is not None else None
     if choice is not None and devices and len(choice.visible) == len(devices):
         found.add("devices:all-visible")
@@ -84,6 +89,15 @@ def features(
     if found & {"gpu:amd", "symptom:intel-gpu-named"} and "gpu:nvidia" not in found:
         found.add("no-nvidia")
     return frozenset(found)
+
+
+def _driver(driver: Driver, state: DriverState) -> Iterator[str]:
+    if state.works:
+        yield "driver:works"
+    if driver.module_loaded:
+        yield "driver:loaded"
+    if state.cuda_version is not None and state.cuda_version.major >= newest_cuda():
+        yield "driver:newest"
 
 
 def fits(features: frozenset[str], needed: Iterable[str], excluding: Iterable[str]) -> bool:

@@ -9,7 +9,7 @@ from gpudoctor.symptoms.tables import row_of
 SYSTEMS = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
 LONGEST_QUOTE = 120
 MOST_FAILURES = 3
-NO_FAULT = "the text reads like a question, a wish, advice or a solved problem, not like a fault that is there now"
+NO_FAULT = "the writer probably has no fault now: the text reads like a question, a wish, advice or a solved problem"
 
 MERE_WORDS = (
     *("asks-failure", "asks-words", "asks-complaint", "asks-trouble", "asks-but"),
@@ -53,13 +53,14 @@ def _gpu(gpu: Gpu, symptoms: Symptoms) -> Iterator[str]:
     if gpu.present:
         alike = len(gpu.known) if len({known.name for known in gpu.known}) == 1 else 1
         yield f"{alike} x {gpu.present}" if alike > 1 else gpu.present
-    elif named:
-        yield named[0].text
+        return
+    yield from [symptom.text for symptom in named if "NVIDIA-SMI" not in symptom.text][:1]
 
 
 def _frameworks(pytorch: Pytorch, cupy: Cupy) -> Iterator[str]:
     if pytorch.version is not None:
-        yield f"{pytorch.label}{', a build without CUDA' if pytorch.build == 'cpu' else ''}"
+        says_cuda = pytorch.version.local.startswith("cu")  # another PyTorch of the report is the one without
+        yield f"{pytorch.label}{', a build without CUDA' if pytorch.build == 'cpu' and not says_cuda else ''}"
     if cupy.version is not None:
         yield f"CuPy {cupy.version}"
 

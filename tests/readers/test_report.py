@@ -287,5 +287,36 @@ def test_of_two_texts_of_one_kind_the_last_counts() -> None:
 def test_a_pcie_error_that_the_hardware_corrected_is_no_complaint(severity: str, verdict: str) -> None:
     received = f"pcieport 0000:40:01.0: AER: {severity.partition(' ')[0]} error received: 0000:41:00.0"
     log = f"{received}\nnvidia 0000:41:00.0: PCIe Bus Error: severity={severity}, type=Physical Layer, (Receiver ID)"
-    report = run_checks(own_checks(), read_texts([("x.txt", f"{pasted.NVIDIA_SMI}\n{log}".encode())]))
+    texts = [("smi.txt", pasted.NVIDIA_SMI.encode()), ("log.txt", log.encode())]
+    report = run_checks(own_checks(), read_texts(texts))
     assert report.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        pytest.param("", "healthy", id="nothing"),
+        pytest.param("\nma il mio script gira solo sul processore", "unknown", id="Italian"),
+        pytest.param("\nmaar mijn script draait alleen op de processor", "unknown", id="Dutch"),
+    ],
+)
+def test_a_process_of_nvidia_smi_is_no_proof_with_words_in_any_language(said: str, verdict: str) -> None:
+    text = f"{pasted.NVIDIA_SMI.strip()}{said}"
+    assert run_checks(own_checks(), read_texts([("x.txt", text.encode())])).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict"),
+    [
+        pytest.param("", "healthy", id="short"),
+        pytest.param("x" * 80_000 + "\n", "unknown", id="a long line"),
+        pytest.param(
+            "".join(f"step {number} {'ab'[number % 2] * (number % 97)}\n" for number in range(60_000)),
+            "unknown",
+            id="many lines",
+        ),
+    ],
+)
+def test_a_text_that_is_not_read_whole_is_not_healthy(before: str, verdict: str) -> None:
+    text = f"{before}>>> import torch\n>>> torch.cuda.is_available()\nTrue\n>>> torch.__version__\n'2.7.0+cu128'\n"
+    assert run_checks(own_checks(), read_texts([("x.txt", text.encode())])).verdict == verdict
