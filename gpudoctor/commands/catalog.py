@@ -29,12 +29,14 @@ def list_checks(names: tuple[str, ...], format_name: str) -> None:
 
 
 @click.command(cls=ManualCommand, short_help="Explain one check.")
-@click.argument("name", metavar="ID", shell_complete=complete_ids)
-def explain(name: str) -> None:
+@click.argument("name", metavar="ID", required=False, shell_complete=complete_ids)
+def explain(name: str | None) -> None:
     """Explain one check: what it finds, why it matters, how to see and fix it, known exceptions, and the reference."""
     from gpudoctor.engine.catalog import named
     from gpudoctor.reporters import catalog
 
+    if name is None:
+        raise UsageError("explain: an ID is missing: gpudoctor list shows the checks")
     page = next((check for check in named(all_checks(), name) if check.id == name), None)
     if page is None:
         raise UsageError(f"explain: {name!r} is a family: gpudoctor list {name} shows its checks")

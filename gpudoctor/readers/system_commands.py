@@ -101,15 +101,18 @@ def read_system(text: Text) -> Iterator[Facts]:
 
 def _kernel(text: Text) -> Iterator[Facts]:
     uname = _UNAME.search(text.flat)
-    version = uname or _PROC_VERSION.search(text.flat)
-    alone = None if version else next(filter(None, map(_UNAME_RELEASE.match, text.lines)), None)
+    version = uname or _PROC_VERSION.search(text.flat) or _release(text)
     darwin = _DARWIN.search(text.flat)
-    if version or alone:
-        kernel = (version or alone)[1]  # type: ignore[index]
+    if version:
         machine = uname[2] if uname else None
-        yield {"system": System(os="linux", kernel=kernel, machine=machine, wsl=wsl_of_kernel(kernel))}
+        yield {"system": System(os="linux", kernel=version[1], machine=machine, wsl=wsl_of_kernel(version[1]))}
     elif darwin:
         yield {"system": System(os="darwin", machine=darwin[1])}
+
+
+def _release(text: Text) -> re.Match[str] | None:
+    """Find the kernel's release on a line of its own, as `uname -r` prints it."""
+    return next(filter(None, map(_UNAME_RELEASE.match, text.lines)), None)
 
 
 def _distribution(text: Text) -> Iterator[Facts]:
@@ -164,9 +167,9 @@ def _modules(text: Text) -> Iterator[Facts]:
         yield {"system": System(secure_boot=(boot[1] or boot[2]) == "enabled")}
     modules = [match for match in map(_DKMS.match, text.lines) if match]
     if modules:
-        uname = _UNAME.search(text.flat)
+        kernel = _UNAME.search(text.flat) or _release(text)
         built = {match[2] for match in modules if match[3] == "installed"}
-        for_kernel = None if uname is None else uname[1] in built
+        for_kernel = None if kernel is None else kernel[1] in built
         yield {"driver": Driver(installed=True, dkms=True, module_built_for_kernel=for_kernel)}
 
 

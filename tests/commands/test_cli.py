@@ -247,6 +247,12 @@ def test_explain_prints_the_page(tmp_path: Path) -> None:
     assert "docs.nvidia.com" in done.stdout
 
 
+def test_explain_without_an_id_names_the_command_that_shows_them(tmp_path: Path) -> None:
+    done = gpudoctor("explain", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gpudoctor: explain: an ID is missing: gpudoctor list shows the checks\n"
+
+
 def test_a_recording_gives_the_same_diagnosis(tmp_path: Path) -> None:
     from gpudoctor.probes.snapshot import take_snapshot
     from gpudoctor.snapshots.recording import RecordedHost

@@ -75,6 +75,13 @@ def test_the_modules_of_dkms(text: str, built: bool) -> None:
     assert read(UNAME + text)[1:] == [{"driver": Driver(installed=True, dkms=True, module_built_for_kernel=built)}]
 
 
+@pytest.mark.parametrize(("release", "built"), [("6.8.0-49-generic", True), ("6.8.0-50-generic", False)])
+def test_dkms_with_the_release_that_uname_prints(release: str, built: bool) -> None:
+    text = f"$ uname -r\n{release}\n$ dkms status\nnvidia/550.120, 6.8.0-49-generic, x86_64: installed\n"
+    driver = Driver(installed=True, dkms=True, module_built_for_kernel=built)
+    assert read(text)[1:] == [{"driver": driver}]
+
+
 def test_the_module_that_is_loaded() -> None:
     version = DriverVersion((535, 129, 3))
     driver = Driver(installed=True, module_loaded=True, module_version=version, module_flavor="proprietary")
