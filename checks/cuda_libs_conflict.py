@@ -141,9 +141,12 @@ def _not_initialised(error: Symptom, cuda_libraries: CudaLibraries, state: Drive
 def _missing(symptom: Symptom, pytorch: Pytorch) -> Finding:
     if symptom.library in FRAMEWORKS:
         name, tensorflow = symptom.names.get("library", "all CUDA libraries"), symptom.library == "tensorflow"
+        no_runtime = symptom.kind == "cuda-runtime-not-loaded-by-tensorflow"
         return Finding.error(
-            name,
-            f"{FRAMEWORKS[symptom.library]} cannot load {name} in the version that it was built with",
+            "libcudart" if no_runtime else name,
+            "TensorFlow does not find libcudart, the CUDA runtime, although its message says drivers"
+            if no_runtime
+            else f"{FRAMEWORKS[symptom.library]} cannot load {name} in the version that it was built with",
             (symptom.fact,),
             *(
                 (Fix("tensorflow-libraries"), UNSET_IF_ELSEWHERE)

@@ -65,8 +65,9 @@ def no_nvidia_gpu(
 def _fixes(need: GpuNeed) -> tuple[Fix, ...]:
     if need.asked:
         return ELSEWHERE
-    optional = (Fix("gpu-is-optional"),)
-    return (Fix("move-to-nvidia-gpu"), *optional) if need.meant else optional if need.unneeded else ()
+    optional = () if need.required else (Fix("gpu-is-optional"),)
+    move = (Fix("move-to-nvidia-gpu"),) if need.meant or need.required else ()
+    return (*move, *(optional if need.meant or need.unneeded else ()))
 
 
 def _denied(said: Symptom, *, asked: bool) -> Finding:
@@ -100,4 +101,6 @@ def _user(pytorch: Pytorch, consumers: Consumers, need: GpuNeed) -> str:
         return ", but CuPy is installed"
     if need.meant:
         return f", but {need.meant}"
+    if need.required:
+        return ", but one is required"
     return "; nothing installed here needs one" if need.unneeded else ""

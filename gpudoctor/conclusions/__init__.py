@@ -22,7 +22,13 @@ class Facts:
 
     def __init__(self, snapshot: Snapshot, **given: Any) -> None:
         self.snapshot = snapshot
-        self._known: dict[str, Any] = {"snapshot": snapshot, "machine": self, "requirements": (), **given}
+        self._known: dict[str, Any] = {
+            "snapshot": snapshot,
+            "machine": self,
+            "requirements": (),
+            "gpu_policy": "auto",
+            **given,
+        }
 
     def get(self, name: str) -> Any:
         """Return the section, None if it is unknown."""

@@ -8,8 +8,8 @@ from gpudoctor.model import CudaLibraries, Devices, Driver, Libcuda, MissingSymb
 from gpudoctor.model.software import CupyRuntime, Environment, Python, SharedLibrary, Toolkit, TorchRuntime
 from gpudoctor.symptoms import Symptoms, of_kind
 
-# TensorFlow's summary, which counts only if nothing else names a library.
-SUMMARY = "cuda-libraries-not-loaded-by-tensorflow"
+# TensorFlow's summaries, which count only if nothing else names a library.
+SUMMARIES = ("cuda-libraries-not-loaded-by-tensorflow", "cuda-runtime-not-loaded-by-tensorflow")
 STUB, COMPAT = "the stub of a toolkit", "a forward compatibility package"
 
 
@@ -60,7 +60,7 @@ def _missing(torch_runtime: TorchRuntime, cupy_runtime: CupyRuntime, symptoms: S
     for symptom in of_kind(symptoms, "@cuda-library-named"):
         if symptom.names["library"] not in own:
             return symptom
-    summary = () if of_kind(symptoms, "cudnn-*", "libcuda-*") else of_kind(symptoms, SUMMARY)
+    summary = () if of_kind(symptoms, "cudnn-*", "libcuda-*") else of_kind(symptoms, *SUMMARIES)
     return summary[0] if summary else None
 
 

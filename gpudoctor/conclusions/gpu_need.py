@@ -38,6 +38,7 @@ def gpu_need(
     project: Project,
     symptoms: Symptoms,
     requirements: tuple[MachineRequirement, ...] = (),
+    gpu_policy: str = "auto",
 ) -> GpuNeed:
     """Return whether an NVIDIA GPU is needed, and whether there is one.
 
@@ -65,6 +66,7 @@ def gpu_need(
         asked=asked,
         meant=meant,
         meant_fact=fact,
+        required=bool(required) or gpu_policy == "required",
         unneeded=not (origin.is_report or asked or meant),
         severity=_severity(origin, asked=bool(asked), needed=bool(consumers.ask_for_cuda or meant)),
         answers=bool(devices) or driver_state.works or module or bool(available),

@@ -10,7 +10,6 @@ from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
 PYTHON = "python"  # in a process name: frameworks run in it
 ALONE = "nvidia-smi-alone"  # with words, which can be a complaint in any language, a process is no proof
-AT_WORK = ("work-shown-", "gpu-used-", "layers-on-gpu", "ollama-gpu-listed")  # more than a list of GPUs
 WORDS = ("asks-words", "asks-but")
 PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
 
@@ -49,7 +48,7 @@ def _harmless(symptoms: Symptoms, working: Sequence[Symptom]) -> tuple[str, ...]
     With a "but" both are needed, and words of trouble ("asks-trouble") are always a complaint.
     """
     content = bool(of_kind(symptoms, "satisfaction-reported"))
-    at_work = any(symptom.kind.startswith(AT_WORK) for symptom in working)
+    at_work = bool(of_kind(working, "@gpu-at-work"))
     return WORDS[: content + at_work]
 
 

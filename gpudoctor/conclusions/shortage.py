@@ -9,6 +9,7 @@ from gpudoctor.symptoms import Symptoms, group, of_kind
 
 # Memory of a CUDA context outside the allocator, with some reserve: below it, other processes cannot be inferred.
 CONTEXT_BYTES = 1.5 * 2**30
+MOST_PIDS = 5  # of other processes
 SHARE = 0.1  # share of the device; a smaller use by others is not the cause
 LEAST_RESERVED = 0.03  # share of the device that fragments must have: a few hundred MiB are always left over
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -60,7 +61,8 @@ def _shortage(message: Symptom, devices: Devices) -> Shortage:
         reserved = max(pool - allocated, 0)
     by_allocator = (allocated or 0) + (reserved or 0) if allocated is not None else None
     mine = _first(names, "mine")
-    others = _others(names.get("processes", ""), total, free, mine, by_allocator)
+    listed = _listed(names.get("processes", ""), mine, by_allocator)
+    others = sum(listed.values()) if listed is not None else _unexplained(total, free, mine, by_allocator)
     sizes = replace(
         said,
         tried=tried,
@@ -69,6 +71,7 @@ def _shortage(message: Symptom, devices: Devices) -> Shortage:
         mine=mine if mine is not None else by_allocator,
         reserved=reserved,
         others=others,
+        others_pids=tuple(sorted(listed or {}, key=lambda pid: -(listed or {})[pid]))[:MOST_PIDS],
     )
     return replace(sizes, cause=_cause(sizes, devices))
 
@@ -90,13 +93,20 @@ def _matters(size: int | None, total: int | None) -> bool:
     return size is not None and size > 0 and total is not None and size >= SHARE * total
 
 
-def _others(processes: str, total: int | None, free: int | None, mine: int | None, allocator: int | None) -> int | None:
-    """Return the memory of other processes: from their list, else the unexplained rest of the device."""
-    sizes = [size for size in map(parse_bytes, re.findall(r"has (\S+ ?\S*?) memory in use", processes)) if size]
-    if sizes:
-        # In a container PyTorch does not recognise its own process in the list: it has the allocator's size.
-        own = [s for s in sizes if mine is None and allocator and allocator <= s <= allocator + CONTEXT_BYTES]
-        return sum(sizes) - (own[0] if own else 0)
+def _listed(processes: str, mine: int | None, allocator: int | None) -> dict[int, int] | None:
+    """Return the memory of the other processes in a message's list, by their PID; None if it lists no process."""
+    found = re.findall(r"Process (\d+) has (\S+ ?\S*?) memory in use", processes)
+    sizes = {int(pid): size for pid, size in ((pid, parse_bytes(text)) for pid, text in found) if size}
+    # In a container PyTorch does not recognise its own process in the list: it has the allocator's size.
+    own = (
+        pid for pid, s in sizes.items() if mine is None and allocator and allocator <= s <= allocator + CONTEXT_BYTES
+    )
+    sizes.pop(next(own, -1), None)
+    return sizes if found else None
+
+
+def _unexplained(total: int | None, free: int | None, mine: int | None, allocator: int | None) -> int | None:
+    """Return the memory that neither is free nor belongs to the job."""
     if total is None or free is None:
         return None
     if mine is not None:

@@ -38,7 +38,7 @@ def run_checks(
     if snapshot.run is None and not policy.selected:
         checks = [check for check in checks if check.family != OF_RUNS]
     snapshot = with_inferred(snapshot)
-    facts = Facts(snapshot, requirements=tuple(requirements))
+    facts = Facts(snapshot, requirements=tuple(requirements), gpu_policy=policy.gpu)
     results = tuple(
         _skipped(check, ignored[check.id]) if check.id in ignored else run_with(check, facts) for check in checks
     )

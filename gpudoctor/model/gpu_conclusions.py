@@ -33,6 +33,7 @@ class GpuNeed:
     answers: Annotated[bool, Fact("NVML, the driver, its kernel module or PyTorch shows one")] = False
     meant: Annotated[str, Fact("what else shows that the environment is meant for a GPU; empty for nothing")] = ""
     meant_fact: Annotated[str, Fact("path of the fact that shows it")] = ""
+    required: Annotated[bool, Fact("by the user: --gpu required, or --require")] = False
     unneeded: Annotated[bool, Fact("nothing installed on this machine needs one")] = False
     severity: Annotated[Severity, Fact("how much it matters if there is none")] = Severity.WARNING
     denied: Annotated[Symptom | None, Fact("what says that there is none")] = None
@@ -270,6 +271,7 @@ class Shortage:
     mine: Annotated[int | None, Fact("held by the job")] = None
     reserved: Annotated[int | None, Fact("kept by the job's allocator, unused")] = None
     others: Annotated[int | None, Fact("held by other processes")] = None
+    others_pids: Annotated[tuple[int, ...], Fact("those that the message names")] = ()
 
     @property
     def numbers(self) -> str:

@@ -45,6 +45,9 @@ _TEST_THAT_WORKS = regex(
     r"(?i)nvidia-smi[`'\"]{0,2},? (?:prints|shows|works|lists|displays|(?:is|runs) (?:fine|ok)|gives the table)",
     "nvidia-smi",
 )
+# What a shell prints before the command that is typed: "gpuuser@ws7:~$ ", "# ", or nothing.
+_PROMPT = regex(r"\s*(?:(?:\([\w.-]{1,40}\) )?[\w.@:~/-]{0,80}[$#])?\s*")
+_WORKING_FOLDER = regex(r"\"?\$(?:PWD\b|\{PWD\}|\(pwd\))\"?([\w./:+-]{0,200})\"?")
 _BANNER = regex(r"==========\s*== CUDA ==\s*==========\s*CUDA Version (\d{1,2}\.\d{1,2})", "== CUDA ==")
 
 
@@ -110,10 +113,12 @@ def _starts(line: str) -> Iterator[Start]:
         engine = "podman" if run[1] == "podman" else "docker"
         if run[1] == "nvidia-docker":
             options.setdefault("--gpus", ["all"])
-        alone = run[2] == "run" and not line[: run.start()].strip() and not re.search(r"[:,.](?:\s|$)", run[3])
+        at_prompt = _PROMPT.fullmatch(line[: run.start()])
+        alone = run[2] == "run" and at_prompt and not re.search(r"[:,.](?:\s|$)", run[3])
         personal = "/home/" in run[3] or any(map(_PERSONAL.match, options))
-        plain = alone and not personal and re.fullmatch(r"[\w./:=+\s-]{1,600}", run[3])
-        yield Start(engine, options, image, program, tuple(run[3].split()) if plain else ())
+        typed = _WORKING_FOLDER.sub(r"$PWD\1", run[3])
+        plain = alone and not personal and re.fullmatch(r"(?:[\w./:=+\s-]|\$PWD(?!\w)){1,600}", typed)
+        yield Start(engine, options, image, program, tuple(typed.split()) if plain else ())
     singularity = _SINGULARITY.search(line)
     if singularity:
         words = singularity[1].split()

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from gpudoctor.readers.text import Text, clean_text, name_table, regex
 from gpudoctor.symptoms.matching import MOST_WORDS, left_of, recognise
@@ -23,16 +23,46 @@ _TITLE, _DENIED, _RESTRICTED, _TROUBLE, _EXPLAINED, _ELSEWHERE, _ADVICE, _OWN, _
 _SOLVED = f"(?P<past>{_WORDS['solved']})|{_WORDS['works']}"
 _SHOWN = f"{_SOLVED}|{_WORDS['shown']}"
 _SENTENCE = regex(r"(?<=[.!?;])[\"')]?\s+|(?<=[\u3002\uff01\uff1f\uff1b])|\n(?!\n*[\"\u201c])")
+# Names of tests that quote an error message: of pytest and of unittest.
+_PASSED_TEST = regex(
+    r"\S{1,200}::.{1,300}? (?:PASSED|XFAIL|SKIPPED)\b"
+    r"|(?:\[gw\d{1,3}\] )?(?:\[ {0,2}\d{1,3}%\] )?(?:PASSED|XFAIL|SKIPPED) \S{1,200}::"
+    r"|\w{1,200} \([\w.]{1,300}\).{0,200} \.\.\. ok$",
+    "PASSED|XFAIL|SKIPPED|... ok",
+)
+_MACHINE = r"(?i)\W{0,6}(?:\w+ ){0,3}(?:laptop|desktop|server|workstation|machine|PC|computer|cluster|box)\b"
+_WORKING_MACHINE = regex(
+    _MACHINE + r"(?!.{0,40}(?:n't|\bnot|\bfails?|\bbroken)\b).{0,20}\b(?:works?|working|fine|OK|good)\b.{0,8}:\W{0,3}"
+)
+_FAILING_MACHINE = regex(_MACHINE + r".{0,20}(?:n't|\bnot|\bfails?|\bfailing|\bbroken|\bbad)\b.{0,12}:\W{0,3}")
 _CLAUSE = regex(r"[.!?;,()\u3002\uff01\uff1f\uff1b\uff0c]|:(?!\S)|\n\n")
 
 
 def own_present(text: Text) -> Text:
     """Return the part of a text that describes the writer's machine now: the whole text if no words say otherwise."""
-    whole = "\n".join(text.lines).strip()
+    lines = [line for line in text.lines if not _PASSED_TEST.match(line.strip())]
+    whole = "\n".join(_without_working_machine(lines)).strip()
     present = _after_solution(whole[-MOST_WORDS:])
     if present is None and len(whole) <= LONGEST_ADVICE:
         present = _own(whole)
-    return text if present in (None, whole) else clean_text(present, text.name)
+    present = whole if present is None else present
+    return text if present == "\n".join(text.lines).strip() else clean_text(present, text.name)
+
+
+def _without_working_machine(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines, without those under the heading of a machine that works if another heading names one that fails.
+
+    "Laptop (works):", "Server (doesn't):"
+    """
+    compared = any(map(_WORKING_MACHINE.fullmatch, lines)) and any(map(_FAILING_MACHINE.fullmatch, lines))
+    works = False
+    for line in lines:
+        if compared and _WORKING_MACHINE.fullmatch(line):
+            works = True
+        elif _FAILING_MACHINE.fullmatch(line):
+            works = False
+        if not works:
+            yield line
 
 
 def _own(whole: str) -> str | None:

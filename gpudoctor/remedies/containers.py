@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from gpudoctor.data.distributions import distribution_of
 from gpudoctor.model import Container, Fix, Place, Remedy, System
-from gpudoctor.remedies.commands import join, quote_name
+from gpudoctor.remedies.commands import quote, quote_name
 from gpudoctor.remedies.driver_install import update_driver
 from gpudoctor.remedies.fixes import fix, remedy_of_row
 
@@ -19,7 +19,8 @@ OTHER_ENGINES = {
 }
 # Words that a fix copies from a report's command: words that a shell leaves unchanged, and harmless options.
 _PLAIN = re.compile(
-    r"[\w./][\w./:=+-]*|-[ditpv]{1,3}|--(?:rm|name|publish|volume|restart|shm-size|ipc|network|detach)(?:=[\w./:+-]+)?",
+    r"(?:[\w./]|\$PWD)[\w./:=+-]*|-[ditpv]{1,3}"
+    r"|--(?:rm|name|publish|volume|restart|shm-size|ipc|network|detach)(?:=[\w./:+-]+)?",
     re.ASCII,
 )
 
@@ -75,17 +76,22 @@ def start_container_with_gpu(
     if engine == "podman":
         text += "; before Podman 5 --gpus does nothing"
     own = container.arguments or ()
-    if own and not summary and all(map(_PLAIN.fullmatch, own)):
+    of_posix = system.os != "windows" or not any(word.startswith("$PWD") for word in own)
+    if own and of_posix and not summary and all(map(_PLAIN.fullmatch, own)):
         name = next((value for option, value in pairwise(own) if option == "--name"), "")
         text += f"; {program} rm deletes the old one and everything it stored outside volumes" if name else ""
         commands = [f"{program} rm -f {quote_name(name)}"] if name else []
-        commands.append(f"{program} run {options} {join(own)}")
+        commands.append(f"{program} run {options} {' '.join(map(_copied, own))}")
     return Remedy(
         summary=summary or text,
         commands=tuple(commands),
         needs=("restart",),
         reference=PODMAN if engine == "podman" else DOCKER,
     )
+
+
+def _copied(word: str) -> str:
+    return f'"{word}"' if word.startswith("$PWD") else quote(word)
 
 
 @fix

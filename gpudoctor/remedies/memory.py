@@ -44,8 +44,12 @@ def find_who_holds_memory(*, shortage: Shortage) -> tuple[Fix, ...]:
     """Return how to find the programs that use device memory."""
     if shortage.library == "mps":
         return ()
-    of_amd = "hip" in shortage.text or "HIP" in shortage.text
-    return (Fix("end-what-holds-amd-memory" if of_amd else "end-what-holds-memory"),)
+    if "hip" in shortage.text or "HIP" in shortage.text:
+        return (Fix("end-what-holds-amd-memory"),)
+    if shortage.others_pids:
+        pids = [*map(str, shortage.others_pids)]
+        return (Fix("end-processes-that-hold-memory", pids=",".join(pids), largest=pids[0]),)
+    return (Fix("end-what-holds-memory"),)
 
 
 @fix

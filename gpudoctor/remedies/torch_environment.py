@@ -104,9 +104,13 @@ def use_python_with_torch_wheel(*, torch_request: TorchRequest, python: Python, 
     tool = f"uv pip install --python {new}" if uv else f"{new} -m pip install"
     has = f"{requirement} has" if release or version is None else f"PyTorch {torch_releases()[-1].release} has"
     unknown = "" if release or version is None else f"; {requirement} is not in gpudoctor's tables"
+    start = f"Create an environment with a 64-bit Python {wanted}, and install it there"
+    if needs_64_bit and windows:
+        start = (
+            f"Install a 64-bit Python {wanted} (python.org: Windows installer, 64-bit), create an environment with it"
+        )
     install = Remedy(
-        summary=f"Create an environment with a 64-bit Python {wanted}, and install it there: {has} wheels "
-        f"for Python {tags[0]} to {tags[-1]}{unknown}",
+        summary=f"{start}: {has} wheels for Python {tags[0]} to {tags[-1]}{unknown}",
         commands=(f"poetry env use {wanted}", "poetry install")
         if request.tool == "poetry"
         else (create, f"{tool} {join([*index, requirement], windows)}", f'{new} -c "import torch"'),

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from gpudoctor.conclusions.proof import AT_WORK
 from gpudoctor.data.drivers import newest_cuda
 from gpudoctor.model import (
     ComputeCapability,
@@ -20,7 +19,7 @@ from gpudoctor.model import (
     System,
     VisibleDevices,
 )
-from gpudoctor.symptoms import Symptoms, with_role
+from gpudoctor.symptoms import Symptoms, of_kind, with_role
 from gpudoctor.symptoms.named_gpus import capabilities
 
 SYMPTOM = "symptom:"
@@ -65,7 +64,7 @@ def features(
     found = {k.replace("-", ":", 1) if k.startswith(GROUPS) else f"{SYMPTOM}{k}" for k in kinds}
     found |= set(_system(system, place))
     found |= set(_gpu(gpu, kinds)) | set(_generations(gpu, symptoms))
-    if any(kind.startswith(AT_WORK) for kind in kinds) and not found & UNUSED:
+    if of_kind(symptoms, "@gpu-at-work") and not found & UNUSED:
         found.add("gpu:at-work")
     if container.gpus_requested:
         found.add("container:with-gpu")

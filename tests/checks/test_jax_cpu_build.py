@@ -19,7 +19,7 @@ def test_a_guess_is_called_one(symptom: Symptom, certain: bool) -> None:
 
 def test_windows_has_no_such_build() -> None:
     (finding,) = run_check("jax-cpu-build", symptoms=(MISSING,), system=System(os="windows")).findings
-    assert finding.remedies[0].commands[0] == "wsl --install"
+    assert all(command.startswith("wsl ") for command in finding.remedies[0].commands)
 
 
 def test_with_the_plugin_installed_the_cause_is_another() -> None:

@@ -32,7 +32,7 @@ def test_a_conclusion_is_made_once() -> None:
 
 @pytest.mark.parametrize("name", CONCLUSIONS)
 def test_every_conclusion_has_its_function_and_is_never_unknown(name: str) -> None:
-    known = {*SECTIONS, *CONCLUSIONS, "reports", "taken_at", "snapshot", "requirements"}
+    known = {*SECTIONS, *CONCLUSIONS, "reports", "taken_at", "snapshot", "requirements", "gpu_policy"}
     assert set(parameters(conclude(name))) <= known
     assert Facts(Snapshot()).get(name) is not None
 

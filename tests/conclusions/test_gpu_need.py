@@ -92,7 +92,13 @@ def test_a_known_driver_speaks_against_another_gpu() -> None:
 def test_what_requires_a_gpu(names: tuple[str, ...], meant: str) -> None:
     required = tuple(SimpleNamespace(name=name, text=name) for name in names)
     found: GpuNeed = Facts(Snapshot(), requirements=required).get("gpu_need")
-    assert (found.meant, found.meant_fact) == (meant, "")
+    assert (found.meant, found.meant_fact, found.required) == (meant, "", bool(meant))
+
+
+@pytest.mark.parametrize(("policy", "required"), [("auto", False), ("optional", False), ("required", True)])
+def test_the_user_requires_a_gpu(policy: str, required: bool) -> None:
+    found: GpuNeed = Facts(Snapshot(), gpu_policy=policy).get("gpu_need")
+    assert found.required is required
 
 
 @pytest.mark.parametrize(

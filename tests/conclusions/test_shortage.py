@@ -132,6 +132,21 @@ def test_what_the_numbers_of_a_message_show(names: dict[str, str], cause: str, s
     assert [found.tried, found.total, found.free, found.mine, found.reserved, found.others] == gib(*sizes)
 
 
+@pytest.mark.parametrize(
+    ("processes", "mine", "pids"),
+    [
+        ("", "10 GiB", ()),
+        ("Process 7 has 2 GiB memory in use. Process 9 has 3 GiB memory in use.", "10 GiB", (9, 7)),
+        ("Process 7 has 11 GiB memory in use. Process 9 has 3 GiB memory in use.", "", (9,)),
+        ("".join(f"Process {n} has {n} GiB memory in use. " for n in range(1, 9)), "1 GiB", (8, 7, 6, 5, 4)),
+    ],
+)
+def test_the_largest_other_processes_that_a_message_names(processes: str, mine: str, pids: tuple[int, ...]) -> None:
+    names = {"total": "16 GiB", "free": "1 GiB", "allocated": "10 GiB", "processes": processes}
+    found = shortage((message(**names, **({"mine": mine} if mine else {})),), None)
+    assert found.others_pids == pids
+
+
 @pytest.mark.parametrize(("used", "cause"), [(8 * 2**30 + 1, "others"), (8 * 2**30, "unknown"), (None, "unknown")])
 def test_without_numbers_the_device_of_the_report_counts(used: int | None, cause: str) -> None:
     devices = (Device(nvml_index=0, memory_total_bytes=16 * 2**30, memory_used_bytes=used),)

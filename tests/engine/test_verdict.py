@@ -14,6 +14,7 @@ from gpudoctor.model import (
     Cupy,
     Driver,
     Finding,
+    Fix,
     Outcome,
     ProbeReport,
     Proof,
@@ -115,6 +116,8 @@ def test_what_it_means_that_there_is_no_gpu(gpu: str, severity: Severity, verdic
     finding = next(finding for finding in report.findings if finding.check_id == "no-nvidia-gpu")
     assert (finding.severity, report.verdict, exit_status(report, "error")) == (severity, verdict, status)
     assert bool(report.proof) is (verdict == "healthy")
+    assert (Fix("gpu-is-optional") in finding.fixes) is (gpu != "required")
+    assert ("but one is required" in finding.summary) is (gpu == "required")
 
 
 def test_what_needs_a_gpu_makes_its_absence_an_error() -> None:

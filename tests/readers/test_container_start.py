@@ -230,3 +230,23 @@ def test_the_image(command: str, image: str | None) -> None:
 def test_words_after_a_command_in_a_sentence_are_no_name(said: str, name: str | None) -> None:
     names = [found["container"].name for found in read_starts(clean_text(said, "report.txt")) if "container" in found]
     assert names == ([] if name is None else [name])
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("docker run -it app:1 bash", ("-it", "app:1", "bash")),
+        ("gpuuser@ws7:~$ docker run -it app:1 bash", ("-it", "app:1", "bash")),
+        ("(base) me@pc:~/a$ docker run app:1", ("app:1",)),
+        ('$ docker run -v "$PWD:/work" app:1', ("-v", "$PWD:/work", "app:1")),
+        ('$ docker run -v "$(pwd)":/work app:1', ("-v", "$PWD:/work", "app:1")),
+        ("# docker run -v ${PWD}/a:/work app:1", ("-v", "$PWD/a:/work", "app:1")),
+        ("docker run -v $PWDX:/work app:1", None),
+        ("docker run -v '$PWD:/work' app:1", None),
+        ("docker run -v $(id):/work app:1", None),
+        ("docker run app:1; rm -rf x", None),
+        ("I typed docker run app:1", None),
+    ],
+)
+def test_the_arguments_of_a_command_that_somebody_typed(line: str, arguments: tuple[str, ...] | None) -> None:
+    assert container(f"{line}\n").arguments == arguments

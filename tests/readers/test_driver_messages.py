@@ -43,7 +43,6 @@ def kinds(text: str) -> set[str]:
         ("nvidia/550.54.14: added", "dkms-not-built"),
         ("ERROR: The Nouveau kernel driver is currently in use by your system.", "nouveau-in-use"),
         ("Graphics: NV132", "nouveau-in-use"),
-        ("tensorflow: Could not find cuda drivers on your machine, GPU will not be used.", "libcuda-not-found"),
         ("failed call to cuInit: UNKNOWN ERROR (303)", "libcuda-not-found"),
         ("failed call to cuInit: CUDA_ERROR_UNKNOWN: unknown error", "cuda-unknown-error"),
         ("RuntimeError: cuda runtime error (30) : unknown error at THCGeneral.cpp:70", "cuda-unknown-error"),

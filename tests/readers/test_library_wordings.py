@@ -61,6 +61,7 @@ CASES = {
         ("ImportError: Could not find 'cudart64_90.dll'. TensorFlow requires that this DLL be installed", "cuda"),
         ("RuntimeError: Unable to load cuSOLVER. Is it installed?", r"jax\[cuda12\]"),
         ("gpu_device.cc:2211] Cannot dlopen some GPU libraries. Please make sure", r"tensorflow\[and-cuda\]"),
+        ("cudart_stub.cc:28] Could not find cuda drivers on your machine, GPU will", r"tensorflow\[and-cuda\]"),
     ],
     "libcuda-not-on-linker-path": [
         ("ld: library not found for -lcuda", "libcuda"),

@@ -96,7 +96,13 @@ def test_what_sets_no_variable(text: str) -> None:
         ),
         (
             "docker run -it \\\n  -v $PWD:/w --ipc host \\\n  my/app:1 python x.py\n",
-            Container(docker_installed=True, engine="docker", image="my/app:1", gpus_requested=False),
+            Container(
+                docker_installed=True,
+                engine="docker",
+                image="my/app:1",
+                gpus_requested=False,
+                arguments=("-it", "-v", "$PWD:/w", "--ipc", "host", "my/app:1", "python", "x.py"),
+            ),
         ),
         (
             "docker run --runtime=nvidia\n",

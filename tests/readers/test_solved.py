@@ -159,6 +159,37 @@ def test_what_is_left_is_a_finding(text: str, check: str) -> None:
     assert first(text) == check
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tests/test_log.py::test_quotes[Torch not compiled with CUDA enabled] PASSED [ 22%]",
+        "[gw1] [ 22%] PASSED tests/test_log.py::test_quotes[Torch not compiled with CUDA enabled]",
+        "test_torch_not_compiled_with_cuda_enabled (tests.Log.quotes) Torch not compiled with CUDA enabled ... ok",
+    ],
+)
+def test_the_name_of_a_test_that_passed_is_no_finding(line: str) -> None:
+    assert first(line) == ""
+    failed = line.replace("PASSED", "FAILED").replace("... ok", "... ERROR")
+    assert first(failed) == "torch-cpu-build"
+
+
+@pytest.mark.parametrize(
+    ("works", "fails"), [("Laptop (works):", "Server (doesn't):"), ("# my PC, OK:", "Old PC fails:")]
+)
+def test_the_machine_that_works_is_not_the_one_that_fails(works: str, fails: str) -> None:
+    driver = "nvidia-smi --query-gpu=name,driver_version --format=csv,noheader"
+    fine = f"{works}\n$ {driver}\nNVIDIA GeForce RTX 4050 Laptop GPU, 550.90.07\n"
+    sick = (
+        f"{fails}\nThe NVIDIA driver on your system is too old (found version 11040)\n$ {driver}\nTesla T4, 470.82.01\n"
+    )
+    both = read_texts([("report.txt", f"{fine}{sick}".encode())]).driver
+    assert both is not None
+    assert str(both.version) == "470.82.01"
+    alone = read_texts([("report.txt", fine.encode())]).driver
+    assert alone is not None
+    assert str(alone.version) == "550.90.07"
+
+
 @pytest.mark.parametrize("text", SOLVED)
 @pytest.mark.parametrize("solution", [_SOLVED, _SHOWN], ids=["solved", "shown"])
 def test_statements_are_found_without_the_expressions_whose_words_a_text_lacks(solution: str, text: str) -> None:

@@ -128,6 +128,7 @@ def test_capabilities_of_the_driver_are_granted_in_both_ways(container: Containe
 
 RUN = ("--name", "web", "-v", "/data:/data", "app:1")
 UNNAMED = RUN[2:]
+HERE = ("-v", "$PWD:/work", "app:1")
 START = Fix("start-container-with-gpu")
 TWO = Fix("start-container-with-gpu", options="--gpus 2")
 SAID = Fix("start-container-with-gpu", summary="Do it")
@@ -139,6 +140,8 @@ SAID = Fix("start-container-with-gpu", summary="Do it")
         ("docker", None, START, (TRY,)),
         ("docker", RUN, START, ("docker rm -f web", f"docker run --gpus all {' '.join(RUN)}")),
         ("docker", UNNAMED, START, (f"docker run --gpus all {' '.join(UNNAMED)}",)),
+        ("docker", HERE, START, ('docker run --gpus all -v "$PWD:/work" app:1',)),
+        ("docker", ("-v", "$HOME:/work", "app:1"), START, (TRY,)),
         ("docker", RUN, SAID, (TRY,)),
         ("docker", (*RUN, "sh -c 'x'"), START, (TRY,)),
         ("docker", None, TWO, ("docker run --rm --gpus 2 ubuntu nvidia-smi",)),
@@ -151,3 +154,8 @@ def test_a_container_is_started_by_its_own_command_line(
 ) -> None:
     container = Container(engine=engine, arguments=arguments)
     assert made_one(fix, system=System(container=engine), container=container).commands == commands
+
+
+def test_powershell_would_read_the_working_folder_as_a_drive() -> None:
+    container = Container(engine="docker", arguments=HERE)
+    assert made_one(START, system=System(os="windows"), container=container).commands == (TRY,)

@@ -139,7 +139,7 @@ def test_the_fabric_of_a_rack_is_managed_on_its_switches(name: str, rack: bool) 
     ("text", "words"),
     [
         ("libcuda.so.1: cannot open shared object file", "the CPU build of the package that loads libcuda.so.1"),
-        ("Could not find cuda drivers on your machine", "keep the CUDA build"),
+        ("failed call to cuInit: UNKNOWN ERROR (303)", "keep the CUDA build"),
     ],
 )
 def test_a_cuda_build_that_cannot_be_imported_without_a_driver_is_not_kept(text: str, words: str) -> None:

@@ -38,6 +38,19 @@ def test_commands(fix: str, symptom: Symptom, commands: list[str]) -> None:
     assert [remedy.commands[0] for remedy in remedies(fix, symptom)] == commands
 
 
+def test_the_processes_that_a_message_names() -> None:
+    listed = "Process 31877 has 2.00 GiB memory in use. Process 5 has 9.00 GiB memory in use. "
+    names = {"total": "16 GiB", "free": "1 GiB", "mine": "4 GiB", "processes": listed}
+    said = Symptom(kind="torch-out-of-memory", library="torch", text="CUDA out of memory", names=names)
+    (remedy,) = remedies("find-who-holds-memory", said, system=System(os="linux"))
+    assert "5,31877" in remedy.summary
+    assert remedy.commands[-1] == "ps -o pid,user,etime,args -p 5,31877"
+    (remedy,) = remedies("find-who-holds-memory", said, system=System(os="windows"))
+    assert remedy.commands[-1].startswith("Get-Process -Id 5 ")
+    (remedy,) = remedies("find-who-holds-memory", said, system=System(os="linux", container="docker"))
+    assert not any("31877" in command for command in remedy.commands)  # the host numbers them differently
+
+
 def test_a_device_of_mig_has_a_larger_instance() -> None:
     instance = Device(nvml_index=0, name="NVIDIA H100 80GB HBM3 MIG 1g.10gb")
     assert remedies("use-larger-mig-instance", CUPY, devices=(instance,))
