@@ -81,16 +81,12 @@ def _all_hidden(choice: DeviceChoice, because: str = "") -> Finding:
     gpus = "every GPU" if count is None else f"all {count} GPUs" if count > 1 else "the only GPU"
     if not because and choice.reason not in ("", "ends the list"):
         because = f"{choice.bad} {choice.reason}"
-    remove = (
-        f"Remove {choice.name}, also where it is set for good (~/.bashrc, a job script, os.environ in the program), "
-        "unless the GPUs are hidden on "
-    )
     name_one = "Name a GPU that exists: the numbers start at 0"
     return Finding.error(
         choice.name,
         f'{choice.name}="{choice.value}" hides {gpus}{f": {because}" if because else ""}',
         (f"environment.{choice.name}",),
-        Fix("unset-variable", name=choice.name, summary=f"{remove}purpose"),
+        Fix("show-hidden-gpus", name=choice.name),
         Fix("set-variable", name=choice.name, value="0", summary=name_one),
     )
 

@@ -12,6 +12,7 @@ WSL_LIBRARIES = "/usr/lib/wsl/"
 UPDATE = Fix("update-wsl", first="Update Windows, its NVIDIA driver and WSL")
 UPDATE_DRIVER = Fix("update-wsl", first="Update the NVIDIA driver on Windows, and WSL")
 REMOVE = Fix("remove-driver-in-wsl")
+NO_GPU = ("guess-no-nvidia-gpu", "no-nvidia-gpu-reported")
 
 
 class _Problem(NamedTuple):
@@ -40,7 +41,7 @@ def wsl_driver_problem(
     if not wsl.blocked:
         skip_unless(known(wsl.version, "system.wsl"), "this is not WSL")
         skip_unless(not place.in_container, "a container uses the driver of its host")
-    skip_unless(not of_kind(symptoms, "guess-no-nvidia-gpu"), "the machine has no NVIDIA GPU")
+    skip_unless(not of_kind(symptoms, *NO_GPU), "the machine has no NVIDIA GPU")
     if wsl.works or wsl.version == 0:
         return
     problems = itertools.chain(_by_release(wsl, symptoms), _by_words(wsl, symptoms), _by_driver(wsl, driver))

@@ -37,7 +37,7 @@ def container_gpu(
         present=_is_present(driver, driver_state, no_driver),
         nodes=driver.gpu_nodes,
         no_driver=no_driver,
-        no_libcuda=_no_libcuda(driver, devices, symptoms),
+        no_libcuda="" if without else _no_libcuda(driver, devices, symptoms),
         no_nvml=_fact(with_code(symptoms, "nvml-12")),
         without=without,
         without_facts=facts,

@@ -8,7 +8,10 @@ from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 # Symptoms of a kernel module that found a GPU and could not use it, or of another module that uses it.
 THERE = ("nvrm-legacy-gpu", "nvrm-probe-not-called", "nvrm-open-module-*", "nvrm-gpu-not-in-release", "nouveau-in-use")
 # Symptoms of programs that found no NVIDIA GPU or driver. On a live machine gpudoctor itself calls PyTorch and NVML.
-NOT_FOUND = ("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*", "container-no-device-driver")
+NOT_FOUND = (
+    *("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*"),
+    *("container-no-device-driver", "container-wsl-no-adapters"),
+)
 # Symptoms of places without a GPU, whatever GPU the report names; of places that may have one; of people's words.
 PLACES = (
     "nvidia-container-on-mac",

@@ -1,7 +1,7 @@
 """Shell commands in a text, and their output."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpudoctor.data.environment_variables import environment_variables
 from gpudoctor.model import Container, DeviceFile, Driver, Environment, SharedLibrary, System, Toolkit
@@ -27,6 +27,12 @@ _SET = (
     regex(rf"^\s*(?:ENV|ARG)\s+({_NAME})[= ]{_VALUE}"),
 )
 _ALONE = regex(rf"^\s*(?:declare -x\s+)?({_NAME})={_VALUE}$")
+# The variables of a service or a pod: the heading, and each line under it.
+_VARIABLES = regex(r"^\s*(?:environment|env):\s*$", "environment:|env:")
+_VARIABLE = regex(rf"^\s*(?:-\s+)?[\"']?({_NAME})(?:=|[\"']?:\s+){_VALUE}[\"']?\s*$")
+_IN_COMPOSE = regex(r"\benvironment: (?:- )?[\"']?[A-Z]", "environment:")
+_OF_POD = regex(rf"^\s*-\s+name:\s+({_NAME})\s*$")
+_VALUE_OF_POD = regex(rf"^\s*value:\s+{_VALUE}\s*$")
 # Advice, not what somebody did
 _ADVICE = regex(
     r"(?i)\b(?:try|solution|e\.g\.|for example|you can|you may|consider|please|should|instead|suggest\w*"
@@ -94,9 +100,31 @@ def _environment(text: Text) -> Iterator[Facts]:
         unset = re.match(rf"^\s*unset\s+({_NAME})\s*$", line)
         if unset:
             found.pop(unset[1], None)
+    services = tuple(_of_services(lines))
+    for name, value in services:
+        _take(found, name, value)
+    if services and _IN_COMPOSE.search(text.flat):
+        yield {"container": Container(engine="docker", compose=True)}
     variables = container_start.known_variables(found.items())
     if variables:
         yield {"environment": Environment(variables=variables)}
+
+
+def _of_services(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the variables that a compose file or a pod sets."""
+    inside, name = False, ""
+    for line in lines:
+        entry, of_pod, value = _VARIABLE.match(line), _OF_POD.match(line), _VALUE_OF_POD.match(line)
+        if _VARIABLES.match(line):
+            inside = True
+        elif inside and entry:
+            yield entry[1], entry[2]
+        elif inside and of_pod:
+            name = of_pod[1]
+        elif inside and value and name:
+            yield name, value[1]
+        elif line.strip():
+            inside, name = False, ""
 
 
 def _take(found: dict[str, str], name: str, value: str) -> None:

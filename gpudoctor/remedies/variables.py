@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpudoctor.model import Remedy
+from gpudoctor.model import Container, Fix, Remedy
 from gpudoctor.remedies.commands import quote, refused
 from gpudoctor.remedies.fixes import fix
 
@@ -23,6 +23,18 @@ def set_variable(*, name: str, value: str, summary: str = "", reference: str | N
     name = name if name.isidentifier() else refused(name)
     commands = (f"export {name}={quote(value)}", f"printenv {name}")
     return Remedy(summary=summary, commands=commands, needs=("restart",), reference=reference)
+
+
+@fix
+def show_hidden_gpus(*, name: str, container: Container) -> Fix:
+    """Return how to remove a variable that hides GPUs, where it is set."""
+    purpose = "unless the GPUs are hidden on purpose"
+    if container.compose:
+        return Fix("remove-variable-from-compose", name=name, purpose=purpose)
+    places = "~/.bashrc, a job script, os.environ in the program"
+    return Fix(
+        "unset-variable", name=name, summary=f"Remove {name}, also where it is set for good ({places}), {purpose}"
+    )
 
 
 @fix

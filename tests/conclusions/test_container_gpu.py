@@ -128,6 +128,12 @@ def test_libcuda_alone_is_missing(driver: Driver, fact: str) -> None:
     assert concluded(driver=driver).no_libcuda == fact
 
 
+def test_a_driver_of_the_host_shows_no_gpu_in_a_container_that_was_started_without() -> None:
+    host = {"driver": Driver(version=DriverVersion((550, 144, 3))), "symptoms": (FOUND_NONE,), "contradictions": ()}
+    assert concluded(**host).no_libcuda == "symptoms[0].text"
+    assert concluded(container=PLAIN, **host).no_libcuda == ""
+
+
 @pytest.mark.parametrize("kind", ["torch-no-driver", "libcuda-not-found", "cuda-no-device", "torch-no-gpus"])
 def test_a_program_that_fails_next_to_an_nvidia_smi_that_works(kind: str) -> None:
     failed = Symptom(kind=kind, text="failed", fact="symptoms[0].text")

@@ -59,6 +59,37 @@ def test_a_variable(text: str, name: str, value: str) -> None:
     assert variables(text) == {name: value}
 
 
+SERVICE = "services:\n  app:\n    environment:\n      - DEBUG=true\n{}    deploy:\n"
+POD = "kind: Pod\n    env:\n    - name: CUDA_VISIBLE_DEVICES\n      value: {}\n    image: x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "compose"),
+    [
+        (SERVICE.format("      - CUDA_VISIBLE_DEVICES=1\n"), True),
+        (SERVICE.format('      - "CUDA_VISIBLE_DEVICES=1"\n'), True),
+        ("environment:\n  CUDA_VISIBLE_DEVICES: '1'\n", True),
+        (POD.format('"1"'), None),
+    ],
+)
+def test_variables_of_a_service_and_of_a_pod(text: str, compose: bool | None) -> None:
+    assert variables(text) == {"CUDA_VISIBLE_DEVICES": "1"}
+    container = facts(text).get("container")
+    assert (container.compose if container else None) == compose
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SERVICE.format("") + "      - CUDA_VISIBLE_DEVICES=1\n",
+        POD.format("0").replace("    env:\n", ""),
+        "I tried:\n- CUDA_VISIBLE_DEVICES=1\n- a reboot\n",
+    ],
+)
+def test_a_list_that_no_service_reads(text: str) -> None:
+    assert variables(text) == {}
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import Fix, System
+from gpudoctor.model import Container, Fix, System
 from tests.remedies.made import made_one, pasted_one
 
 LINUX, WINDOWS = System(os="linux"), System(os="windows")
@@ -12,6 +12,15 @@ LINUX, WINDOWS = System(os="linux"), System(os="windows")
 def test_removed(system: System | None) -> None:
     commands = made_one(Fix("unset-variable", name="CUDA_HOME"), system=system).commands
     assert commands == ("unset CUDA_HOME", "printenv CUDA_HOME || echo unset")
+
+
+def test_a_variable_that_hides_gpus_is_removed_where_it_is_set() -> None:
+    hidden = Fix("show-hidden-gpus", name="CUDA_VISIBLE_DEVICES")
+    remedy = made_one(hidden, system=LINUX)
+    assert ("~/.bashrc" in remedy.summary, remedy.commands[0]) == (True, "unset CUDA_VISIBLE_DEVICES")
+    remedy = made_one(hidden, system=LINUX, container=Container(engine="docker", compose=True))
+    assert "compose file" in remedy.summary
+    assert remedy.commands == ("docker compose up --detach --force-recreate",)
 
 
 def test_set() -> None:

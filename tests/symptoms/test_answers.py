@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.model import Severity
+from gpudoctor.model import Severity, Symptom
 from gpudoctor.remedies.fixes import builder_of
-from gpudoctor.symptoms.answers import filled
+from gpudoctor.symptoms.answers import LONGEST_QUOTE, filled, finding_of
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 from tests.own_checks import own_checks
 
@@ -27,6 +27,19 @@ IDS = {check.id for check in own_checks()}
 )
 def test_the_parts_that_a_message_does_not_name_are_left_out(template: str, names: dict[str, str], text: str) -> None:
     assert filled(template, names) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("short", "short"),
+        ("word " * 40, f"{'word ' * 24}..."),
+        ("x" * 200, f"{'x' * LONGEST_QUOTE} ..."),
+    ],
+)
+def test_a_long_message_is_quoted_up_to_a_word(text: str, quoted: str) -> None:
+    said = Symptom(kind="any", text=text.strip(), fact="symptoms[0].text")
+    assert finding_of({"check": "any", "summary": "{text}"}, said, "").summary == quoted
 
 
 @pytest.mark.parametrize(("row", "answer"), ANSWERS, ids=[f"{row.id}-{answer['check']}" for row, answer in ANSWERS])

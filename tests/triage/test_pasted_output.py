@@ -120,6 +120,25 @@ def test_another_failure_next_to_it_keeps_the_usual_answer() -> None:
 
 
 @pytest.mark.parametrize(
+    ("wish", "wanted"),
+    [
+        ("we only want the CPU version of torch, without CUDA", True),
+        ("I get the cpu build together with cudatoolkit which I don't need", True),
+        ("the CPU-only image works without installing CUDA", True),
+        ("it runs on the CPU, but I want the CUDA build", False),
+        ("I don't know why CUDA is missing and it uses the cpu", False),
+    ],
+)
+def test_who_wants_the_cpu_does_not_miss_the_gpu(wish: str, wanted: bool) -> None:
+    snapshot = read_texts([("report.txt", f"conda create fails. {wish}".encode())])
+    assert ("topic-cpu-wanted" in {symptom.kind for symptom in snapshot.symptoms or ()}) is wanted
+    causes = ("torch-cpu-build", "conda-cpuonly-solved", "runs-on-cpu")
+    others = {row["check"] for row in load_table("possible_causes")["causes"]}.difference(causes)
+    known = frozenset({"place:conda", "os:linux", *(["symptom:topic-cpu-wanted"] if wanted else [])})
+    assert bool(possible_causes(known, others)) is not wanted
+
+
+@pytest.mark.parametrize(
     "said", ["symptom:topic-crash", "symptom:gpu-fallen-off-bus", "symptom:program-launch-failure"]
 )
 def test_a_broken_gpu_is_possible_only_if_something_speaks_for_it(said: str) -> None:
