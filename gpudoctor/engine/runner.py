@@ -8,7 +8,7 @@ from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.engine.diagnosis import diagnose
-from gpudoctor.engine.suggestion import EFFECTS, as_advice, suggested
+from gpudoctor.engine.suggestion import EFFECTS, agreed, as_advice, suggested
 from gpudoctor.engine.verdict import AUTO, Policy, proof_of, triage
 from gpudoctor.model import CONCLUSIONS, CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
 from gpudoctor.model.codec import to_json
@@ -56,7 +56,8 @@ def run_checks(
     findings, results = _without_bystanders(findings, others), (*results, *_explaining(findings, others))
     proof = proof_of(facts, [result for result in results if result.check_id not in ignored], findings, policy)
     if facts.get("origin").is_report and not proof:
-        no_fault = facts.get("concern").no_fault and not requirements  # who requires something wants it judged
+        # Who requires something wants it judged.
+        no_fault = facts.get("concern").no_fault and not requirements and not agreed(findings, facts.get("resemblance"))
         guess = None if no_fault else suggested(facts, findings, checks)
         guessing = next((check for check in checks if guess is not None and check.id == guess.check_id), None)
         if no_fault:

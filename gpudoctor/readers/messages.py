@@ -10,6 +10,7 @@ from typing import Any
 from gpudoctor.model import Device, Snapshot, Symptom
 from gpudoctor.model.codec import from_json
 from gpudoctor.readers.facts import Facts, joined
+from gpudoctor.readers.remarks import remark
 from gpudoctor.readers.text import Text
 from gpudoctor.symptoms.matching import LONGEST_TEXT, Recognised, recognise
 from gpudoctor.symptoms.tables import FailureMessage
@@ -19,6 +20,8 @@ SHORTEST_WRAPPED = 40  # characters; a shorter line was not wrapped by a termina
 _LISTS_OF_WORDS = {"architectures"}
 
 UNKNOWN = "unknown-error"
+REMARK, PRAISE = "asks-remark", "satisfaction-reported"
+MERE_WORDS = ("asks-words", "asks-but")
 WORDS = ("asks-", "place-", "about-", "topic-")
 HARMLESS = "harmless"  # the role of messages that a working machine prints too
 _PUNCTUATION = "\"'`.,:;()[]"
@@ -38,11 +41,18 @@ def read(text: Text) -> Facts:
         flat = functools.reduce(lambda rest, row: row.expression().sub(" ", rest), harmless, text.flat)
         found = recognise(flat, source=text.name)
     found = list(_quoted(found, text))
-    unknown = _unknown_error(text, [item for item in found if not item.row.id.startswith(WORDS)])
+    unknown = tuple(_unknown_error(text, [item for item in found if not item.row.id.startswith(WORDS)]))
+    fails = unknown or any(row.role == "failure" and row.id not in MERE_WORDS for row, _ in found)
     return {
         **joined(*(_facts(row, symptom) for row, symptom in found)),
-        "symptoms": (*(symptom for _, symptom in found), *unknown),
+        "symptoms": (*(symptom for _, symptom in found), *(unknown if fails else _remark(text, found))),
     }
+
+
+def _remark(text: Text, found: Sequence[Recognised]) -> tuple[Symptom, ...]:
+    """Return what a person says in a report without any failure: it may be a complaint that no row knows."""
+    said = remark(text.lines, [symptom.text for row, symptom in found if row.id == PRAISE])
+    return (Symptom(kind=REMARK, text=said[:LONGEST_TEXT], source=text.name),) if said else ()
 
 
 def _quoted(found: Sequence[Recognised], text: Text) -> Iterator[Recognised]:

@@ -31,5 +31,10 @@ def known_words(lowered: str) -> tuple[str, ...]:
     return tuple(sorted(words | phrases))
 
 
+def is_known(word: str) -> bool:
+    """Return whether one of the reports that were learned from has this word, in lower case."""
+    return any(word in load_table(name)["words"] for name in ("word_weights", "concern_weights"))
+
+
 def _read(lowered: str) -> str:
     return _NUMBER.sub("#", lowered[:LONGEST])

@@ -10,7 +10,7 @@ from gpudoctor.conclusions import Facts
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.configuration.requirements import parse_requirement
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.engine.suggestion import MENTIONED, as_advice, suggested
+from gpudoctor.engine.suggestion import MENTIONED, agreed, as_advice, suggested
 from gpudoctor.model import Concern, Evidence, Finding, Resemblance, Severity
 from gpudoctor.readers.report import read_texts
 from gpudoctor.triage.likely_cause import CERTAIN, LEAST_SHARE, LEAST_WORDS, UNCERTAIN
@@ -115,6 +115,23 @@ def test_of_an_author_without_a_fault_what_a_text_says_is_advice(evidence: list[
     (found,) = as_advice([replace(finding("runs-on-cpu"), evidence=tuple(evidence))])
     assert found.severity is severity
     assert found.summary.startswith(MENTIONED) is (severity is Severity.INFO)
+
+
+@pytest.mark.parametrize(
+    ("share", "findings", "agreed_on"),
+    [
+        (0.95, [finding("runs-on-cpu")], True),
+        (0.85, [finding("runs-on-cpu")], False),
+        (0.95, [finding("driver-too-old"), finding("runs-on-cpu")], False),
+        (0.95, [finding("compute-capability", Severity.INFO), finding("runs-on-cpu")], True),
+        (0.95, [], False),
+    ],
+)
+def test_words_that_resemble_the_cause_found_say_that_it_is_there_now(
+    share: float, findings: list[Finding], agreed_on: bool
+) -> None:
+    assert agreed(findings, Resemblance(shares={"runs-on-cpu": share, "": 1 - share})) is agreed_on
+    assert not agreed(findings, Resemblance(shares={"": 0.99}))
 
 
 def test_an_unmet_requirement_stays_an_error_whatever_the_text_reads_like() -> None:

@@ -1,0 +1,64 @@
+"""Sentences that no tool prints, in any language: a person's remark, which may be a complaint."""
+
+import functools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from gpudoctor.readers.text import name_table
+from gpudoctor.readers.vocabulary import is_known
+
+LEAST_WORDS = 2
+LONGEST_LINE = 2000  # characters; a person's paragraph is shorter than a dump of values
+_MARKS = re.compile(r"^(?:[#>*\s-]{1,10}|\d{1,2}[.)] )(?=\S)")
+_OF_LSCPU = re.compile(r"(?:Flags|Vulnerability [\w ]{3,40}|Model name|Virtualization type):")
+_KEY = re.compile(r"^[A-Za-z][\w ()/.#+-]{1,45}:\s")
+# What tools and shells print or users type: tables, prompts, values, paths, versions, levels of a log.
+_OUTPUT = re.compile(
+    r"[|+=<{\[(\\/'\"$%~]|\w+@|\(\w+\)|PS |[A-Z]:\\|In \[|Out\[|\d|at |File |(?:INFO|WARNING|DEBUG|ERROR)\b"
+    r"|import |from |print|def |for |\S+\s+v?\d+\.\S+"
+)
+_WORD = re.compile(r"([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,!?;:\u2026)]{0,2}")
+_SENTENCES = re.compile(r"(?<=[.!?\u2026])\s+")
+_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f]['\")\u00bb\u201d]?$")
+# Cyrillic, Arabic, Thai, Japanese, Chinese and Korean: some are written without spaces.
+_OTHER_SCRIPT = re.compile("[\u0400-\u04ff\u0600-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2}")
+
+
+def remark(lines: Iterable[str], praise: Sequence[str] = ()) -> str:
+    """Return the first statement that a person seems to have written; "" if there is none.
+
+    That is a sentence mostly of plain words, words in another language, or words that are mostly in no known report.
+    A question in English is none, unless it asks why. praise: sentences with these words are left out.
+    """
+    said = (sentence for line in lines if len(line) < LONGEST_LINE for sentence in _said(line.strip()))
+    return next((sentence for sentence in said if not any(words in sentence for words in praise)), "")
+
+
+def _said(line: str) -> Iterator[str]:
+    if _OF_LSCPU.match(line):
+        return
+    line = _KEY.sub("", _MARKS.sub("", line))
+    if not _OUTPUT.match(line):
+        yield from filter(_is_remark, _SENTENCES.split(line))
+
+
+def _is_remark(sentence: str) -> bool:
+    if _OTHER_SCRIPT.search(sentence):
+        return True
+    tokens = sentence.split()
+    words = [match[1].lower() for match in map(_WORD.fullmatch, tokens) if match]
+    if len(words) < LEAST_WORDS or 5 * len(words) < 3 * len(tokens):
+        return False
+    if any(not word.isascii() or word in _foreign() for word in words):
+        return True
+    if sentence.endswith("?"):
+        return "why" in words
+    unknown = [word for word in words if not is_known(word)]
+    is_sentence = len(words) > LEAST_WORDS and _END.search(sentence) is not None
+    return is_sentence or len(unknown) >= max(LEAST_WORDS, len(words) / 2)
+
+
+@functools.cache
+def _foreign() -> frozenset[str]:
+    """Return words of other languages that no tool prints; English ones are symptoms (`asks-words`)."""
+    return frozenset(word for words in name_table("words_of_languages").values() for word in words.split())
