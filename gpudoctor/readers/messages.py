@@ -10,7 +10,7 @@ from typing import Any
 from gpudoctor.model import Device, Snapshot, Symptom
 from gpudoctor.model.codec import from_json
 from gpudoctor.readers.facts import Facts, joined
-from gpudoctor.readers.remarks import remark
+from gpudoctor.readers.remarks import remarks
 from gpudoctor.readers.text import Text
 from gpudoctor.symptoms.matching import LONGEST_TEXT, Recognised, recognise
 from gpudoctor.symptoms.tables import FailureMessage
@@ -35,7 +35,7 @@ _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,80}(?:Error|Exceptio
 
 def read(text: Text) -> Facts:
     """Return the symptoms in `text` and the facts that follow from them."""
-    found = recognise(text.flat, source=text.name)
+    found, flat = recognise(text.flat, source=text.name), text.flat
     harmless = [row for row, _ in found if row.role == HARMLESS]
     if harmless:
         flat = functools.reduce(lambda rest, row: row.expression().sub(" ", rest), harmless, text.flat)
@@ -45,14 +45,20 @@ def read(text: Text) -> Facts:
     fails = unknown or any(row.role == "failure" and row.id not in MERE_WORDS for row, _ in found)
     return {
         **joined(*(_facts(row, symptom) for row, symptom in found)),
-        "symptoms": (*(symptom for _, symptom in found), *(unknown if fails else _remark(text, found))),
+        "symptoms": (*(symptom for _, symptom in found), *(unknown if fails else _remark(text, flat, found))),
     }
 
 
-def _remark(text: Text, found: Sequence[Recognised]) -> tuple[Symptom, ...]:
-    """Return what a person says in a report without any failure: it may be a complaint that no row knows."""
-    said = remark(text.lines, [symptom.text for row, symptom in found if row.id == PRAISE])
-    return (Symptom(kind=REMARK, text=said[:LONGEST_TEXT], source=text.name),) if said else ()
+def _remark(text: Text, flat: str, found: Sequence[Recognised]) -> Iterator[Symptom]:
+    """Yield what a person says in a report without any failure: it may be a complaint that no row knows.
+
+    flat: the text without harmless messages.
+    """
+    fine = [symptom.text for row, symptom in found if row.role == "works" or row.id == PRAISE]
+    for said in remarks(text.lines):
+        if said in flat and not any(words in said or said in words for words in fine):
+            yield Symptom(kind=REMARK, text=said[:LONGEST_TEXT], source=text.name)
+            return
 
 
 def _quoted(found: Sequence[Recognised], text: Text) -> Iterator[Recognised]:

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from gpudoctor.readers.text import name_table
 from gpudoctor.readers.vocabulary import is_known
@@ -15,8 +15,9 @@ _KEY = re.compile(r"^[A-Za-z][\w ()/.#+-]{1,45}:\s")
 # What tools and shells print or users type: tables, prompts, values, paths, versions, levels of a log.
 _OUTPUT = re.compile(
     r"[|+=<{\[(\\/'\"$%~]|\w+@|\(\w+\)|PS |[A-Z]:\\|In \[|Out\[|\d|at |File |(?:INFO|WARNING|DEBUG|ERROR)\b"
-    r"|import |from |print|def |for |\S+\s+v?\d+\.\S+"
+    r"|import |from |print|def |for |\S+\s+v?\d+\.\S+|[IWEF]\d{0,4} [\w/:.]+[/:]"
 )
+_OF_PROGRAM = re.compile(r"\w(?:Warning|Error|Exception)\b|\w\.(?:cc|cpp|cu|h|py|rs|go):\d")
 _WORD = re.compile(r"([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,!?;:\u2026)]{0,2}")
 _SENTENCES = re.compile(r"(?<=[.!?\u2026])\s+")
 _END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f]['\")\u00bb\u201d]?$")
@@ -24,18 +25,19 @@ _END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f]['\")\u00bb\u201d]?$")
 _OTHER_SCRIPT = re.compile("[\u0400-\u04ff\u0600-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2}")
 
 
-def remark(lines: Iterable[str], praise: Sequence[str] = ()) -> str:
-    """Return the first statement that a person seems to have written; "" if there is none.
+def remarks(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the statements that a person seems to have written, with white space folded.
 
-    That is a sentence mostly of plain words, words in another language, or words that are mostly in no known report.
-    A question in English is none, unless it asks why. praise: sentences with these words are left out.
+    These are sentences mostly of plain words, words in another language, or words that are mostly in no known report.
+    A question in English is none, unless it asks why.
     """
-    said = (sentence for line in lines if len(line) < LONGEST_LINE for sentence in _said(line.strip()))
-    return next((sentence for sentence in said if not any(words in sentence for words in praise)), "")
+    for line in lines:
+        if len(line) < LONGEST_LINE:
+            yield from _said(" ".join(line.split()))
 
 
 def _said(line: str) -> Iterator[str]:
-    if _OF_LSCPU.match(line):
+    if _OF_LSCPU.match(line) or _OF_PROGRAM.search(line):
         return
     line = _KEY.sub("", _MARKS.sub("", line))
     if not _OUTPUT.match(line):

@@ -4,7 +4,7 @@
 import pytest
 
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.readers.remarks import remark
+from gpudoctor.readers.remarks import remarks
 from gpudoctor.readers.report import read_texts
 from tests.own_checks import own_checks
 
@@ -56,6 +56,9 @@ PRINTED = (
     "Epoch 3: 100%|##########| 40/40 [00:10<00:00]",
     "tensor([2., 2.], device='cuda:0')",
     "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+    "FutureWarning: `torch.cuda.amp.autocast(args...)` is deprecated. Please use torch.amp.autocast instead.",
+    "I tensorflow/core/util/port.cc:110] oneDNN custom operations are on. You may see slightly different results.",
+    "W0404 16:40:48.365986 14840 device_context.cc:237] Please note the versions.",
 )
 
 
@@ -71,7 +74,7 @@ def test_a_complaint_in_any_words_leaves_nothing_healthy(said: str) -> None:
 
 @pytest.mark.parametrize("line", PRINTED)
 def test_what_tools_print_is_no_remark(line: str) -> None:
-    assert remark([line]) == ""
+    assert [*remarks([line])] == []
 
 
 @pytest.mark.parametrize("said", ["Which optimizer do you use with bf16?", "Works fine here. Is Adam better than SGD?"])
@@ -81,7 +84,7 @@ def test_a_question_and_praise_leave_it_healthy(said: str) -> None:
 
 def test_the_first_remark_is_quoted() -> None:
     said = SAID[0]
-    assert remark(["True", f"  {said} ", SAID[2]]) == said
+    assert [*remarks(["True", f"  {said} ", SAID[2]])] == [said, SAID[2]]
     text = f"{WORKS}\n{said}\n"
     symptoms = read_texts([("report.txt", text.encode())]).symptoms or ()
     assert [symptom.text for symptom in symptoms if symptom.kind == "asks-remark"] == [said]
