@@ -59,7 +59,8 @@ def cuda_build_on_amd(
             fact, target = amd_gpu.fact, amd_gpu.targets[0]
         if fact:
             name = f"{amd_gpu.product or 'an AMD GPU'}{f' ({target})' if target else ''}"
-            summary = f"{pytorch.label} asks for NVIDIA's CUDA, but the GPU is {name}"
+            who = "A program" if pytorch.says_cpu else pytorch.label
+            summary = f"{who} asks for NVIDIA's CUDA, but the GPU is {name}"
             yield Finding.error("PyTorch", summary, (asked[0].fact, fact), Fix("install-torch-for-rocm", target=target))
             return
     skip_unless(known(pytorch.build, "torch.build") == "cuda", "PyTorch is not a CUDA build")

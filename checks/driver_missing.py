@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gpudoctor.model import Driver, DriverState, Finding, Fix, Place, Severity, System, TorchRuntime
 from gpudoctor.registry import CUDA_FAILS, Skip, check, skip_unless
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
+from gpudoctor.symptoms.answers import answers
 
 NO_NVIDIA_SMI = "nvidia-smi-not-found"
 # Symptoms that no machine without a driver prints.
@@ -44,6 +45,9 @@ def driver_missing(
     gpus = system.nvidia_gpus
     traces = (driver.installed, driver.version, driver.module_loaded, driver.libcuda_path, driver.library_version)
     if gpus == () or driver_state.works or any(traces) or of_kind(symptoms, *ONLY_WITH_A_DRIVER):
+        return
+    if answered := answers(symptoms, "driver-missing"):
+        yield answered[0]
         return
     commands = of_kind(symptoms, NO_NVIDIA_SMI)
     said = driver_state.not_found or first(with_code(symptoms, "nvml-12"), commands)

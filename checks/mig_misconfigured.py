@@ -14,7 +14,7 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 FIRST_BRANCH_WITH_SEVERAL = 570
 
 
-@check(family="multi-gpu", explains=(*CUDA_FAILS, "cuda-visible-devices-hides-gpu"))
+@check(family="multi-gpu", explains=(*CUDA_FAILS, "cuda-visible-devices-hides-gpu", "nvidia-container-toolkit-missing"))
 def mig_misconfigured(
     devices: Devices = None,
     driver: Driver = Driver(),

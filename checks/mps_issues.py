@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Environment, Finding, Fix, Pytorch, System, TorchRuntime
+from gpudoctor.model import Environment, Finding, Fix, Place, Pytorch, System, TorchRuntime
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, most_telling, of_kind
 from gpudoctor.symptoms.answers import answers
@@ -16,6 +16,7 @@ WATERMARK = "PYTORCH_MPS_HIGH_WATERMARK_RATIO"
 )
 def mps_issues(
     pytorch: Pytorch,
+    place: Place,
     torch_runtime: TorchRuntime = TorchRuntime(),
     system: System = System(),
     environment: Environment = Environment(),
@@ -38,6 +39,10 @@ def mps_issues(
     skip_unless(pytorch.installed is not False, "PyTorch is not installed")
     yield from _memory_limit(environment)
     if known(torch_runtime.mps_available, "torch_runtime.mps_available") or system.machine != "arm64":
+        return
+    if place.about_container:
+        summary = "A container on a Mac is a virtual machine with Linux and without Metal: PyTorch has no MPS in it"
+        yield Finding.error("MPS", summary, ("torch_runtime.mps_available",), Fix("leave-container-on-mac"))
         return
     built = torch_runtime.mps_built
     summary = (

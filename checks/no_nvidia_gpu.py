@@ -96,7 +96,7 @@ def _others(system: System) -> str:
 
 def _user(pytorch: Pytorch, consumers: Consumers, need: GpuNeed) -> str:
     if pytorch.build == "cuda":
-        return f", but {pytorch.label} is a CUDA build"
+        return ", but a program has a CUDA build" if pytorch.says_cpu else f", but {pytorch.label} is a CUDA build"
     if consumers.ask_for_cuda:
         return ", but CuPy is installed"
     if need.meant:

@@ -50,10 +50,7 @@ def open_kernel_module_unsupported_gpu(
     name = left_out[0].label if left_out else (devices[0].name if devices else None) or "the GPU"
     version = f" {driver.version}" if driver.version else ""
     severity = Severity.WARNING if devices and driver_state.works else Severity.ERROR
-    summary = (
-        f"The open kernel module{version} is loaded, which supports compute capability {FIRST_SUPPORTED} and "
-        f"newer, but not {name}"
-    )
+    summary = f"The open kernel module{version} supports compute capability {FIRST_SUPPORTED} and newer, but not {name}"
     facts = (refused.fact if refused is not None else "driver.module_flavor", "system.pci_gpus" if left_out else "")
     yield Finding.of(severity, name, summary, facts, Fix("install-proprietary-module"))
 

@@ -53,9 +53,10 @@ def wsl_driver_problem(
         if driver.libcuda_path is None and driver.nvml_code is None:
             raise Skip("driver.libcuda_path is unknown")
         return
+    is_plain = problem.fix.name == "install-driver-on-windows"
     is_remark = problem.fix.name == "link-libcuda-of-windows"  # of ldconfig: nothing has failed
     # Of a report the usual causes follow, one after the other.
-    others = (UPDATE, REMOVE) if origin.is_report and symptoms and not is_remark else ()
+    others = (UPDATE, REMOVE) if origin.is_report and symptoms and not (is_remark or is_plain) else ()
     yield Finding.of(
         Severity.ERROR if wsl.failure or (consumers.ask_for_cuda is not False and not is_remark) else Severity.INFO,
         "WSL",
@@ -85,6 +86,9 @@ def _by_words(wsl: Wsl, symptoms: Symptoms) -> Iterator[_Problem]:
             text = f"{folder}libcuda.so.1 is a copy, but the loader expects a symbolic link"
             yield _Problem(text, (said.fact,), Fix("link-libcuda-of-windows"))
         return
+    for said in of_kind(symptoms, "windows-basic-display"):
+        text = f"Windows itself has no driver for the GPU: it shows {said.text}"
+        yield _Problem(text, (said.fact, wsl.failure), Fix("install-driver-on-windows"))
     for said in of_kind(symptoms, "windows-tcc-mode"):
         mode = said.names.get("mode", "TCC").upper().replace("DATA CENTER", "TCC (data center)")
         text = f"The Windows driver runs the GPU in {mode} mode, so WSL has no GPU"

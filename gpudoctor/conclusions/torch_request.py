@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpudoctor.data.torch_builds import torch_releases
 from gpudoctor.data.torch_wheels import pythons_of, release_of, torch_of, torch_platform, torch_variants, was_built
-from gpudoctor.model import PackageVersion, Python, Symptom, System, TorchRequest
+from gpudoctor.model import PackageVersion, Place, Python, Symptom, System, TorchRequest, TorchRuntime
 from gpudoctor.symptoms import Symptoms, most_telling, of_kind, pasted
 
 _PACKAGES = ("package", "missing", "listed", "locked", "nothing", "absent")
@@ -14,11 +14,16 @@ _OF_TORCH = ("torch", "pytorch", "torchvision", "torchaudio")
 _WITHOUT_WHEELS = ("win32", "linux_i686", "linux_armv7l")
 
 
-def torch_request(symptoms: Symptoms, python: Python, system: System) -> TorchRequest:
-    """Return the version that an installer did not find."""
+def torch_request(
+    symptoms: Symptoms, python: Python, system: System, place: Place, torch_runtime: TorchRuntime | None
+) -> TorchRequest:
+    """Return the version that an installer did not find.
+
+    On a Jetson on which PyTorch runs, it was an attempt with wheels for other machines.
+    """
     said = pasted(symptoms)
     message = most_telling(said, "torch-not-installable")
-    if message is None:
+    if message is None or (place.is_tegra and torch_runtime is not None and torch_runtime.available is not None):
         return TorchRequest()
     newest = _newest(said)
     request = _request(message, newest, said, system)

@@ -107,6 +107,11 @@ class Pytorch:
         return f"PyTorch {self.version}" if self.version else "PyTorch"
 
     @property
+    def says_cpu(self) -> bool:
+        """Whether the version is that of a CPU build, whatever a message of another build says."""
+        return self.version is not None and self.version.local == "cpu"
+
+    @property
     def described(self) -> str:
         """The version with CUDA and C++ ABI, for a sentence: "2.6.0+cu124 (CUDA 12.4), C++11 ABI off"."""
         cuda = f" (CUDA {self.cuda_version})" if self.cuda_version else ""

@@ -43,7 +43,9 @@ def read(text: Text) -> Facts:
     lines = [line for line in raw.splitlines() if re.search(r"(?i)python|-packages|vcruntime140", line)]
     paths = [path for line in lines for path in _paths(line)]
     paths += [
-        f"{root}\\Scripts\\python.exe" if root[1] == ":" else f"{root}/bin/python" for root in _FOLDER.findall(raw)
+        f"{root}\\Scripts\\python.exe" if root[1] == ":" else f"{root}/bin/python"
+        for root in _FOLDER.findall(raw)
+        if not re.search(r"(?i)[\\/](?:bin|Scripts)[\\/]", root)  # that is an interpreter
     ]
     found = {name.lower(): name for path in paths for name in _named(path)}
     own = [name for name in found.values() if not _SHARED.match(name) and "/" in name] or list(found.values())

@@ -38,6 +38,11 @@ _TYPED = regex(
     r"(?:(?! (?:and|but|then|so|on|in) |[.,;)!?]\s).)*"
 )
 _SENTENCE = regex(r"(?<=[\w)\]\"'`%][.!?;])\s+(?=\S)")
+# Arch's package manager and its helpers, and the release of its kernel.
+_PACMAN = regex(
+    r"(?<![\w/.-])(?:pacman|yay|paru) -[SQRU][a-z]{0,4}\b|\b\d\.\d{1,2}\.\d{1,3}[.-]arch\d-\d",
+    "pacman -|yay -|paru -|arch",
+)
 _WSL = regex(r"(?i)\bWSL ?-?2\b|\bWSL2\b|Subsystem for Linux 2|\bWSL version 2\b", "wsl|subsystem")
 _WSL_ANY = regex(
     r"(?im)\b(?:in|on|under|inside|using|with|via|into) (?:my )?WSL\b|\bWSL(?: ?[12,(:]| (?:Ubuntu|Debian|here)\b)"
@@ -79,7 +84,7 @@ _DRIVER_BRANCH = regex(
 )
 _DRIVER = regex(
     r"(?i)\b(?:(?:nvidia|geforce|gpu|cuda|graphics|display)[ -]{0,2})?(?:gpu |graphics |cuda |display )?drivers?"
-    rf"(?: version)?{_MARK}\s?(?:\bis\b|:|=|\bversion\b|\bv|\()?\s{{0,3}}v?"
+    rf"(?: version)?{_MARK}\s?(?:\bis\b|\bto\b|:|=|\bversion\b|\bv|\()?\s{{0,3}}v?"
     r"(\d{3}\.\d{1,3}(?:\.\d{1,2})?)(?![\w.]*\d)",
     "driver",
 )
@@ -194,6 +199,8 @@ def _system(said: list[str], text: Text) -> Iterator[Facts]:
     """Yield the system; if both WSL and Windows are named, programs run in WSL."""
     whole = _OTHER_SYSTEM.sub(" ", "\n".join(said))
     distribution, version = _distribution(whole)
+    if distribution is None and _PACMAN.search(text.flat):
+        distribution = "arch"
     named = System(os="linux", distribution=distribution, distribution_version=version)
     one = re.search(r"\bWSL ?1\b", whole)
     wsl = 2 if _WSL.search(whole) else 1 if one else 2 if _WSL_ANY.search(whole) else None

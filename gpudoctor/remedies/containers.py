@@ -166,8 +166,9 @@ def let_engine_see_driver(
 def write_cdi_specification(*, container: Container) -> tuple[Fix, ...]:
     """Return how to make a CDI specification of the GPUs: Podman reads it, unless the engine is Docker."""
     podman = Fix("write-cdi-specification-for-podman")
-    is_docker = container.engine == "docker"
-    return (_INSTALL, podman) if is_docker else (podman, _INSTALL)
+    if container.engine == "podman":
+        return (podman,)
+    return (_INSTALL, podman) if container.engine == "docker" else (podman, _INSTALL)
 
 
 def engine_of(system: System, container: Container) -> str:

@@ -98,7 +98,13 @@ def _from_table(row: Mapping[str, Any]) -> Callable[..., Made]:
     def advise(python: Python, system: System, container: Container, place: Place, **arguments: Any) -> Made:
         windows = place.is_windows or is_windows(python, system)
         uv = python.installer == "uv"
-        there = {"windows": windows, "wsl": place.in_wsl, "container": place.in_container, "uv": uv}
+        there = {
+            "windows": windows,
+            "mac": system.os == "darwin",
+            "wsl": place.in_wsl,
+            "container": place.in_container,
+            "uv": uv,
+        }
         there["conda"] = not windows and (python.environment == "conda" or python.conda_name is not None)
         there["kubernetes"] = "kubernetes" in (container.engine, system.container)
         variants = [row[name] for name, applies in there.items() if applies and name in row]

@@ -72,6 +72,8 @@ def start_fabric_manager(*, place: Place, driver: Driver, system: System, gpu: G
     if gpu.name is not None and re.search(r"\bGB[23]00\b", gpu.name):
         return Fix("start-fabric-of-rack")
     missing = driver.fabric_manager in (None, "not-installed") or driver.has_other_fabric_manager
+    if version is None and driver.fabric_manager == "not-installed" and not place.in_container:
+        return Fix("install-fabric-manager-of-driver")
     if place.in_container or not missing or version is None:
         return Fix("start-installed-fabric-manager")
     kinds = {"ubuntu": "by-apt", "rhel": "by-dnf", "fedora": "by-dnf"}

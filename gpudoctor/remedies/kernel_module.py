@@ -135,7 +135,7 @@ def install_proprietary_module(*, driver: Driver, system: System) -> Remedy:
     """Return how to replace the open kernel module with the proprietary one: newer branches have none for old GPUs."""
     branch = _branch(driver)
     newer = branch is not None and branch > LAST_PROPRIETARY
-    which = f"of driver {LAST_PROPRIETARY}" if newer else "of the same driver"
+    which = f"of driver {LAST_PROPRIETARY}" if newer else "of the same driver" if branch else "of driver 580 or older"
     summary = (
         f"Install the proprietary kernel module {which} (with NVIDIA's installer: "
         "--kernel-module-type=proprietary; on Ubuntu: nvidia-driver-580 without -open). R580 is the last branch for "

@@ -70,14 +70,20 @@ def run_code_for_gfx_target(
     remedies: list[Remedy | Fix] = []
     if name in INTEGRATED and _has_card(name, symptoms):
         remedies.append(Fix("hide-integrated-gpu", name=name))
-    if any(symptom.kind == "about-ollama" for symptom in symptoms or ()):
-        remedies.append(Fix("use-gpu-without-cuda-ollama"))
     if override and gfx_target(override) != name and not name.startswith(gfx_target(override)[:-1] or OVERRIDE):
         summary = f"Remove {OVERRIDE}={override}: its code is for a different family of GPUs than {name}"
         remedies.append(Fix("unset-variable", name=OVERRIDE, summary=summary))
     near = next((version for family, version in NEAR.items() if name.startswith(family)), None)
     windows = system.os == "windows"
     fits = near is not None and gfx_target(near) != name and (not built or gfx_target(near) in built)
+    if any(symptom.kind == "about-ollama" for symptom in symptoms or ()):
+        by_service = {
+            "name": OVERRIDE,
+            "value": near or "",
+            "summary": f"Let Ollama run the code for {gfx_target(near or '')}",
+        }
+        own = Fix("set-variable-of-ollama-service", **by_service)
+        return (*remedies, *((own,) if near and fits and not windows else ()), Fix("use-gpu-without-cuda-ollama"))
     if near and fits and not override and not windows:
         summary = f"Run the code for {gfx_target(near)}, which is in the same family. AMD does not support that"
         remedies.append(Fix("set-variable", name=OVERRIDE, value=near, summary=summary))

@@ -66,6 +66,16 @@ def test_a_report_of_an_amd_gpu_that_asks_for_cuda() -> None:
     assert any("https://download.pytorch.org/whl/rocm" in command for command in finding.remedies[0].commands)
 
 
+def test_a_cpu_build_is_not_called_a_cuda_build() -> None:
+    torch = Torch(installed=True, version=PackageVersion("2.4.1+cpu"), build="cuda")
+    sections = {"symptoms": (ASKS, RADEON), "torch": torch, "contradictions": ()}
+    (finding,) = run_check("cuda-build-on-amd", **sections).findings
+    assert finding.summary.startswith("A program asks for NVIDIA's CUDA")
+    amd = PciGpu(address="0000:03:00.0", vendor="amd", device_id="73BF")
+    (finding,) = run_check("no-nvidia-gpu", system=System(pci_gpus=(amd,)), **sections).findings
+    assert "2.4.1+cpu" not in finding.summary
+
+
 @pytest.mark.parametrize(
     "symptoms",
     [

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     Device,
     Driver,
@@ -16,7 +17,9 @@ from gpudoctor.model import (
     Symptom,
     TorchRuntime,
 )
+from gpudoctor.readers.report import read_texts
 from gpudoctor.testing import run_check
+from tests.own_checks import own_checks
 
 FIRST = "MIG-11111111-1111-1111-1111-111111111111"
 SECOND = "MIG-22222222-2222-2222-2222-222222222222"
@@ -241,3 +244,17 @@ def test_a_program_that_sees_one_device(uuids: tuple[str, ...], outcome: Outcome
     assert [finding.facts for finding in result.findings] == [("symptoms[0].text", "devices[1].mig_uuids")][
         : len(uuids) - 1
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '0/4 nodes: 1 Insufficient nvidia.com/gpu.\n"nvidia.com/gpu": "0",\n"nvidia.com/mig-1g.10gb": "14"',
+        "nvidia.com/mig-1g.10gb: 14\nWarning FailedScheduling 1 Insufficient nvidia.com/gpu",
+    ],
+)
+def test_a_pod_asks_for_a_whole_gpu_of_a_node_that_offers_instances(text: str) -> None:
+    report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
+    first = next(finding for finding in report.findings if finding.severity is Severity.ERROR)
+    assert first.check_id == "mig-misconfigured"
+    assert "nvidia.com/mig-1g.10gb: 1" in first.remedies[0].summary

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Environment, Outcome, Severity, Symptom, System, Torch, TorchRuntime
+from gpudoctor.model import Container, Environment, Outcome, Severity, Symptom, System, Torch, TorchRuntime
 from gpudoctor.testing import run_check
 
 MAC = System(os="darwin", machine="arm64")
@@ -89,6 +89,16 @@ def test_passes(runtime: TorchRuntime, system: System) -> None:
 def test_skipped(system: System, reason: str) -> None:
     result = run_check("mps-issues", torch_runtime=TorchRuntime(), system=system, torch=TORCH)
     assert (result.outcome, result.reason) == (Outcome.SKIPPED, reason)
+
+
+def test_pytorch_in_a_container_on_a_mac_has_no_mps() -> None:
+    system, runtime = System(os="darwin", machine="arm64"), TorchRuntime(mps_available=False, mps_built=True)
+    container = Container(engine="docker", image="python:3.11-slim")
+    (finding,) = run_check(
+        "mps-issues", system=system, torch_runtime=runtime, torch=TORCH, container=container, contradictions=()
+    ).findings
+    assert "virtual machine with Linux" in finding.summary
+    assert "outside a container" in finding.remedies[0].summary
 
 
 def test_a_container_on_a_mac_reaches_no_gpu() -> None:

@@ -181,6 +181,23 @@ def test_what_a_report_shows(symptoms: tuple[Symptom, ...], summary: str, comman
     assert "wsl --update" in str(finding.remedies)
 
 
+def test_a_windows_without_a_driver() -> None:
+    shown = Symptom(kind="windows-basic-display", text="Microsoft Basic Display Adapter")
+    (finding,) = run_check("wsl-driver-problem", system=System(wsl=2), symptoms=(MISSED, shown)).findings
+    assert finding.summary.endswith("it shows Microsoft Basic Display Adapter")
+    assert finding.fixes == (Fix("install-driver-on-windows"),)
+    (finding,) = run_check("driver-missing", system=System(os="windows"), symptoms=(shown,)).findings
+    assert (finding.certain, finding.fixes) == (False, (Fix("install-driver-on-windows"),))
+
+
+def test_wsl_without_an_nvidia_gpu_has_another_cause() -> None:
+    said = Symptom(kind="no-nvidia-gpu-reported", text="without a dedicated GPU")
+    seen = Symptom(kind="container-wsl-no-adapters", text="WSL environment detected but no adapters were found")
+    sections = {"system": System(wsl=2), "symptoms": (said, seen)}
+    assert run_check("wsl-driver-problem", **sections).outcome is Outcome.SKIPPED
+    assert run_check("no-nvidia-gpu", **sections).findings[0].severity is Severity.WARNING
+
+
 @pytest.mark.parametrize(
     ("system", "symptoms", "outcome"),
     [

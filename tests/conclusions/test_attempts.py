@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - sentences in several languages
 """What the person already did, or cannot do."""
 
 import re
@@ -16,6 +17,48 @@ from gpudoctor.symptoms.matching import recognise
         pytest.param("a restart did not help", "sudo reboot", id="a restart"),
         pytest.param(
             "I reinstalled nothing, but have reinstalled the NVIDIA driver", "sudo ubuntu-drivers install", id="driver"
+        ),
+        *(
+            pytest.param(text, "sudo reboot", id=text)
+            for text in (
+                "I rebooted already, no change.",
+                "restarted the machine, same error",
+                "a reboot brings it back for 20 minutes",
+                "Ich habe den Rechner schon neu gestartet",
+                "ein Neustart hilft auch nicht",
+                "j'ai redémarré la machine",
+                "ya he reiniciado el equipo",
+                "ho già riavviato il PC",
+                "já reiniciei o servidor",
+                "перезагрузил, не помогло",
+                "重启过了还是不行",
+                "再起動しても直りません",
+            )
+        ),
+        *(
+            pytest.param(text, "sudo ubuntu-drivers install", id=text)
+            for text in (
+                "aggiornare il driver NON è possibile",
+                "non possiamo aggiornare il driver",
+                "impossible de mettre à jour le pilote",
+                "no puedo actualizar el driver",
+                "não posso atualizar o driver",
+                "ich kann den Treiber leider nicht aktualisieren",
+                "не могу обновить драйвер",
+                "不能升级显卡驱动",
+                "ドライバーは更新できません",
+            )
+        ),
+        *(
+            pytest.param(text, "sudo modprobe nvidia", id=text)
+            for text in (
+                "Non ho i permessi di root",
+                "je n'ai pas les droits root",
+                "no tengo permisos de root",
+                "não tenho acesso root",
+                "у меня нет прав root",
+                "我没有root权限",
+            )
         ),
         pytest.param("I cannot unset CUDA_VISIBLE_DEVICES", "unset CUDA_VISIBLE_DEVICES", id="unset"),
         pytest.param("I don't have sudo rights on the cluster", "sudo modprobe nvidia", id="no root"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpudoctor.conclusions.torch_request import _is_left_out, torch_request
-from gpudoctor.model import PackageVersion, Python, Symptom, System, TorchRequest
+from gpudoctor.model import PackageVersion, Place, Python, Symptom, System, TorchRequest, TorchRuntime
 
 LINUX = System(os="linux", machine="x86_64")
 PYTHON_312 = Python(version=PackageVersion("3.12.3"))
@@ -20,7 +20,15 @@ def index(variant: str) -> Symptom:
 
 
 def asked(*symptoms: Symptom, python: Python | None = PYTHON_312, system: System | None = LINUX) -> TorchRequest:
-    return torch_request(symptoms, python or Python(), system or System())
+    return torch_request(symptoms, python or Python(), system or System(), Place(), None)
+
+
+def test_an_attempt_on_a_jetson_on_which_pytorch_runs_is_no_request() -> None:
+    failed = (said("pip-no-version", package="torch"),)
+    place, runs = Place(is_tegra=True), TorchRuntime(available=False)
+    assert torch_request(failed, Python(), System(), place, None).fact
+    assert torch_request(failed, Python(), System(), Place(), runs).fact
+    assert torch_request(failed, Python(), System(), place, runs) == TorchRequest()
 
 
 def test_no_installer_failed() -> None:

@@ -97,6 +97,11 @@ def interpreter(text: str) -> str | None:
             r"D:\conda\envs\ml\python.exe",
             id="a DLL in the folder of a conda environment",
         ),
+        pytest.param(
+            'venv "C:\\AI\\webui\\venv\\Scripts\\Python.exe"\nC:\\AI\\webui\\venv\\lib\\site-packages\\torch\\x.py:2:',
+            r"C:\AI\webui\venv\Scripts\python.exe",
+            id="a web UI that names its environment",
+        ),
         pytest.param("$ python3 train.py", "python3", id="typed"),
     ],
 )

@@ -53,6 +53,9 @@ def test_the_gpu_of_the_machine(text: str, name: str) -> None:
         ("OS: Arch Linux", "arch", None),
         ("Arch, GTX 1080", "arch", None),
         ("on Arch, with a 1080", "arch", None),
+        ("RTX 3060. sudo pacman -Syu replaced the driver", "arch", None),
+        ("linux 6.18.2.arch2-1, driver 550", "arch", None),
+        ("Manjaro, RTX 3060, pacman -Syu replaced the driver", "manjaro", None),
         ("Fedora 40 with an RTX 4070, dual boot with win 11", "fedora", "40"),
         ("OS: openSUSE Leap 15.5", "opensuse-leap", "15.5"),
         ("OS: Linux Mint 21.3", "linuxmint", "21.3"),
@@ -142,6 +145,7 @@ def test_several_systems_show_nothing(text: str) -> None:
     [
         ("nvidia drivers: 390.116", "driver", "version", DriverVersion((390, 116))),
         ("geforce driver version 470.76 installed on Windows", "driver", "version", DriverVersion((470, 76))),
+        ("already updated the driver to 576.02", "driver", "version", DriverVersion((576, 2))),
         ("nvidia-driver-550", "driver", "version", DriverVersion((550,))),
         ("nvidia-smi =11.6", "driver", "cuda_version", CudaVersion(11, 6)),
         ("- cuda_12.1", "toolkit", "nvcc_version", CudaVersion(12, 1)),

@@ -124,6 +124,12 @@ def test_what_is_installed_before_the_start(driver: Driver | None, distribution:
     assert (remedy.commands, remedy.needs) == ((*install, *START), ("root",))
 
 
+def test_what_is_not_installed_is_installed_first_in_the_version_of_the_driver() -> None:
+    remedy = made_one(Fix("start-fabric-manager"), driver=Driver(fabric_manager="not-installed"))
+    assert remedy.summary.startswith("Install the fabric manager in exactly the driver's version")
+    assert remedy.commands == ("nvidia-smi --query-gpu=driver_version --format=csv,noheader",)
+
+
 def test_a_container_cannot_start_it() -> None:
     remedy = made_one(Fix("start-fabric-manager"), driver=MISSING, system=System(container="docker"))
     assert (remedy.commands, remedy.needs) == (START, ("root", "restart"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpudoctor.model import AmdGpu, Fix, PackageVersion, Python, Pytorch, Remedy, System
+from gpudoctor.model import AmdGpu, Fix, PackageVersion, Python, Pytorch, Remedy, Symptom, System
 from tests.remedies.made import made, made_one
 
 LINUX = System(os="linux", machine="x86_64", glibc="2.39")
@@ -65,6 +65,19 @@ def test_the_first_release_with_code_for_a_card_is_installed() -> None:
     assert install.commands == (
         f"{PIP} install --upgrade 'torch==2.8.*' torchvision torchaudio --index-url {INDEX}/rocm6.4",
     )
+
+
+def test_the_service_of_ollama_gets_the_variable_and_nobody_is_sent_to_pytorch() -> None:
+    about = (Symptom(kind="about-ollama", text="ollama"),)
+    target = Fix("run-code-for-gfx-target", name="gfx1031", override="10.3.0")
+    first, second = made(target, system=LINUX, symptoms=about)
+    assert "HSA_OVERRIDE_GFX_VERSION=10.3.0 | sudo tee /etc/systemd/system/ollama.service.d" in first.commands[1]
+    assert "OLLAMA_VULKAN=1" in second.commands[1]
+    assert "torch" not in f"{first}{second}".lower()
+    (alone,) = made(target, system=WINDOWS, symptoms=about)
+    assert alone.commands[0] == "setx OLLAMA_VULKAN 1"
+    (on_mac,) = made(Fix("use-gpu-without-cuda-ollama"), system=System(os="darwin"))
+    assert on_mac.commands == ("ollama ps",)
 
 
 def test_windows_has_no_override() -> None:
