@@ -69,7 +69,11 @@ def _reported(symptoms: Symptoms, driver_state: DriverState) -> Iterator[Finding
     If the driver works on the host, a libcuda that alone is missing is libcuda-not-on-linker-path.
     """
     driver_works = driver_state.works
-    host = f", although {driver_state.label} works" if driver_works else ""
+    host = (
+        f", although {'the ' if driver_state.label.startswith('NVIDIA') else ''}{driver_state.label} works"
+        if driver_works
+        else ""
+    )
     for symptom in symptoms or ():
         for found in answers((symptom,), ID):
             if symptom.kind not in NO_DRIVER:

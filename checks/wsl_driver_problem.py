@@ -53,7 +53,7 @@ def wsl_driver_problem(
         if driver.libcuda_path is None and driver.nvml_code is None:
             raise Skip("driver.libcuda_path is unknown")
         return
-    is_plain = problem.fix.name == "install-driver-on-windows"
+    is_plain = problem.fix.name in ("install-driver-on-windows", "convert-to-wsl-2")
     is_remark = problem.fix.name == "link-libcuda-of-windows"  # of ldconfig: nothing has failed
     # Of a report the usual causes follow, one after the other.
     others = (UPDATE, REMOVE) if origin.is_report and symptoms and not (is_remark or is_plain) else ()
@@ -94,7 +94,8 @@ def _by_words(wsl: Wsl, symptoms: Symptoms) -> Iterator[_Problem]:
         text = f"The Windows driver runs the GPU in {mode} mode, so WSL has no GPU"
         yield _Problem(text, (said.fact, wsl.failure), Fix("switch-to-wddm"))
     for said in of_kind(symptoms, "linux-driver-installed", "driver-packages-listed", "wsl-linux-driver-reported"):
-        package = next(filter(None, map(said.names.get, ("package", "runfile", "command"))), said.text)
+        listed = said.text.removeprefix("ii ").partition(":")[0]  # a line of `dpkg -l`
+        package = next(filter(None, map(said.names.get, ("package", "runfile", "command"))), listed)
         text = f"A Linux NVIDIA driver was installed inside WSL ({package}), which hides the Windows driver"
         yield _Problem(text, (said.fact, wsl.failure), REMOVE)
     for said in of_kind(symptoms, "nix-named"):

@@ -14,6 +14,7 @@ from gpudoctor.untrusted import ENDS_OF_LINES, LONGEST_LINE, readable_lines
 MOST_LINES = 40_000  # a report has hundreds; the beginning and end of a longer text matter most
 MOST_CHARACTERS = 400_000  # a longer text is reduced to its beginning, its end, and the new lines between them
 LARGEST_BYTES = 8 * 2**20  # of one text: a long kernel log has 1 MiB
+LOOKED_AT = 1000  # bytes that show the encoding
 _WITHOUT_NUMBERS = dict.fromkeys(map(ord, "0123456789"))
 _NOT_TEXT = 0.01  # a file with a larger share of NUL and other control characters is not text
 _WITHOUT = re.compile(r"(?i)(?<![\w/.-])w/o(?= )")
@@ -85,10 +86,17 @@ def read_text(data: bytes, name: str) -> Text:
         raise UsageError(f"{name}: larger than {LARGEST_BYTES // 2**20} MiB: keep the part around the error")
     # PowerShell writes UTF-16 when output is sent to a file.
     encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    if encoding != "utf-16" and _is_utf_16(data[:LOOKED_AT]):
+        encoding = "utf-16-le"
     raw = data.decode(encoding, errors="replace")
     if _noise(raw) > _NOT_TEXT:
         raise UsageError(f"{name}: no text: paste what the program printed")
     return clean_text(raw, name)
+
+
+def _is_utf_16(data: bytes) -> bool:
+    """Return whether text has no byte order mark, but an empty second byte in most characters."""
+    return len(data) > 1 and 2 * data[1::2].count(0) > len(data[1::2]) and not data[::2].count(0)
 
 
 def clean_text(raw: str, name: str) -> Text:

@@ -77,8 +77,9 @@ def enrol_module_key(*, system: System, driver: Driver) -> Remedy:
     if row.get("like") == "fedora" and driver.dkms:
         key = DKMS_KEY
     summary = (
-        "Enrol the key that signed the module, because Secure Boot refuses it until then: choose a password, "
-        "restart, and enrol the key in the blue screen that asks for it. Or turn Secure Boot off in the firmware"
+        "Enrol the key that signed the module: Secure Boot refuses modules whose key it does not know. Choose a "
+        "password for it, restart, and enrol the key in the blue screen that appears. Or turn Secure Boot off in the "
+        "firmware"
     )
     # It asks for the password: a line that is pasted after it would be taken for one.
     commands = ("mokutil --sb-state", with_sudo(f"mokutil --import {key}", system))

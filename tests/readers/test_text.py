@@ -49,7 +49,7 @@ def test_fences_of_markdown_go() -> None:
     assert clean_text("```\nx\n```", "x").lines == ("x",)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
 def test_encodings(encoding: str) -> None:
     assert read_text("Treiber läuft".encode(encoding), "x").flat == "Treiber läuft"
 
