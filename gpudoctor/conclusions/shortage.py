@@ -71,7 +71,7 @@ def _shortage(message: Symptom, devices: Devices) -> Shortage:
         mine=mine if mine is not None else by_allocator,
         reserved=reserved,
         others=others,
-        others_pids=tuple(sorted(listed or {}, key=lambda pid: -(listed or {})[pid]))[:MOST_PIDS],
+        others_pids=tuple(listed or ())[:MOST_PIDS],
     )
     return replace(sizes, cause=_cause(sizes, devices))
 
@@ -94,7 +94,10 @@ def _matters(size: int | None, total: int | None) -> bool:
 
 
 def _listed(processes: str, mine: int | None, allocator: int | None) -> dict[int, int] | None:
-    """Return the memory of the other processes in a message's list, by their PID; None if it lists no process."""
+    """Return the memory of the other processes in a message's list, by their PID, the largest first.
+
+    None if it lists no process.
+    """
     found = re.findall(r"Process (\d+) has (\S+ ?\S*?) memory in use", processes)
     sizes = {int(pid): size for pid, size in ((pid, parse_bytes(text)) for pid, text in found) if size}
     # In a container PyTorch does not recognise its own process in the list: it has the allocator's size.
@@ -102,7 +105,7 @@ def _listed(processes: str, mine: int | None, allocator: int | None) -> dict[int
         pid for pid, s in sizes.items() if mine is None and allocator and allocator <= s <= allocator + CONTEXT_BYTES
     )
     sizes.pop(next(own, -1), None)
-    return sizes if found else None
+    return dict(sorted(sizes.items(), key=lambda item: -item[1])) if found else None
 
 
 def _unexplained(total: int | None, free: int | None, mine: int | None, allocator: int | None) -> int | None:

@@ -108,6 +108,7 @@ def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
         if known
         else (),
         answer=answer,
+        works=bool(facts.get("proof").sentences),
     )
 
 

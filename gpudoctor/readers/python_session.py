@@ -66,6 +66,7 @@ _BESIDE = regex(
 # Python prints nothing for None: the next prompt follows immediately
 _SILENT = regex(r"(?m)^[ \t]*>>> torch\.version\.(cuda|hip)[ \t]*\r?\n[ \t]*>>> ")
 _MOST_WAITING = 100  # expressions
+_MOST_IN_A_ROW = 8  # values in one line; the line may go on with values of other expressions
 _PATIENCE = 3  # unrelated lines between an expression and its value
 
 
@@ -131,14 +132,13 @@ def _take(waiting: list[_Expression], line: str) -> list[tuple[str, str]]:
         if match:
             del waiting[: number + 1]
             return [(expression.fact, match[1])]
-    if len(waiting) > 1 and re.fullmatch(r"\(.*\)", line):  # several expressions separated by commas are one tuple
-        words = re.split(r",\s+(?![^(\[]*[)\]])", line[1:-1])
-    else:
-        words = re.split(r",?\s+(?![^(\[]*[)\]])", line)
-    if len(words) == len(waiting) > 1:
-        matches = [expression.answer.match(word) for expression, word in zip(waiting, words, strict=True)]
-        if all(matches):
-            pairs = [(expression.fact, match[1]) for expression, match in zip(waiting, matches, strict=True) if match]
+    for count in range(min(len(waiting), _MOST_IN_A_ROW), 1, -1):
+        values = r",?\s+".join(expression.value for expression in waiting[:count])
+        match = re.match(rf"\(?{values}(?=[\s,)]|$)", line)
+        if match:
+            pairs = [
+                (expression.fact, value) for expression, value in zip(waiting[:count], match.groups(), strict=True)
+            ]
             waiting.clear()
             return pairs
     return []

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpudoctor.model import Concern, Cupy, Devices, Driver, Gpu, Place, Pytorch, System
+from gpudoctor.model import Concern, Cupy, Devices, Driver, Gpu, Place, Pytorch, Symptom, System
 from gpudoctor.symptoms import Symptoms, of_kind, with_role
 from gpudoctor.symptoms.tables import row_of
 
 SYSTEMS = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
 LONGEST_QUOTE = 120
 MOST_FAILURES = 3
+AT_WORK = "@gpu-at-work"
 NO_FAULT = "the writer probably has no fault now: the text reads like a question, a wish, advice or a solved problem"
 
 MERE_WORDS = (
@@ -33,6 +34,7 @@ def understood(
         *_gpu(gpu, symptoms),
         *((f"NVIDIA {driver.label}",) if driver.version else ()),
         *_frameworks(pytorch, cupy),
+        *_at_work(symptoms),
         *_said(symptoms),
     )
     return tuple(dict.fromkeys(found))
@@ -65,6 +67,16 @@ def _frameworks(pytorch: Pytorch, cupy: Cupy) -> Iterator[str]:
         yield f"CuPy {cupy.version}"
 
 
+def _at_work(symptoms: Symptoms) -> Iterator[str]:
+    """Yield what shows that a program uses the GPU: a failure elsewhere in the report does not take that back."""
+    for symptom in _working(symptoms)[:1]:
+        yield f'a program uses the GPU: "{symptom.names.get("shown", symptom.text)[:LONGEST_QUOTE]}"'
+
+
+def _working(symptoms: Symptoms) -> tuple[Symptom, ...]:
+    return of_kind(with_role(symptoms, "works"), AT_WORK)
+
+
 def _said(symptoms: Symptoms) -> Iterator[str]:
     """Yield the topic of the report and its failures, each with the words that show it."""
     for symptom in of_kind(symptoms, "about-*", "place-*", "cupy-named", "intel-gpu-named"):
@@ -91,6 +103,6 @@ def missing(
         ("which GPU the driver sees", not is_mac and not devices),
         ("the PyTorch version", about_torch and pytorch.version is None),
         ("the PyTorch build (CUDA or CPU)", about_torch and pytorch.build is None),
-        ("whether a program computes on the GPU", True),
+        ("whether a program computes on the GPU", not _working(symptoms)),
     )
     return tuple(name for name, is_missing in wanted if is_missing)

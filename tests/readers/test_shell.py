@@ -256,6 +256,11 @@ def test_os_release_and_compiler() -> None:
 
 AFTER_ONE_ANOTHER = "import torch\nprint(torch.cuda.is_available())\nprint(torch.version.cuda)\nFalse\n11.8\n"
 IN_ONE_LINE = 'python -c "import torch; print(torch.__version__, torch.cuda.is_available())"\n2.3.0+cu121 False\n'
+ON_AMD = (
+    'python -c "import torch; print(torch.__version__, torch.version.hip, torch.cuda.is_available(), '
+    'torch.cuda.get_device_name(0)); x = 1"\n2.7.0+rocm6.3 6.3.42131-fa1d09cbd True AMD Instinct MI210\n'
+)
+WITH_MORE = "print(torch.version.cuda, torch.cuda.is_available(), x.device)\n12.4 True cuda:0\n"
 WITH_A_WARNING = (
     ">>> torch.cuda.is_available()\n/x/torch/cuda/__init__.py:52: UserWarning: CUDA\n  return torch._C\nFalse\n"
 )
@@ -267,6 +272,8 @@ WITH_A_WARNING = (
         (">>> torch.__version__\n'2.1.0+cpu'\n", ("version",), [PackageVersion("2.1.0+cpu")]),
         (AFTER_ONE_ANOTHER, ("available", "cuda_version"), [False, CudaVersion(11, 8)]),
         (IN_ONE_LINE, ("version", "available"), [PackageVersion("2.3.0+cu121"), False]),
+        (ON_AMD, ("hip_version", "device_names"), ["6.3.42131-fa1d09cbd", ("AMD Instinct MI210",)]),
+        (WITH_MORE, ("cuda_version", "available"), [CudaVersion(12, 4), True]),
         (">>> torch.cuda.get_arch_list()\n['sm_50', 'sm_86']\n", ("architectures",), [("sm_50", "sm_86")]),
         ("'torch.cuda.is_available()' always returns 'false' in wsl.\n", ("available",), [False]),
         (WITH_A_WARNING, ("available",), [False]),

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudoctor.model import Evidence, Finding, Report, Severity
+from gpudoctor.model import Evidence, Finding, Report, Severity, Triage
 from gpudoctor.reporters.report_words import (
     advice,
     evidence_lines,
@@ -19,6 +19,7 @@ INFO_FIRST = (  # no GPU is needed, and still one is required
     Finding(check_id="no-nvidia-gpu", severity=Severity.INFO, subject="GPU", summary="none"),
     Finding.error("torch.cuda", "required", (), check_id="requirement-unmet", caused_by="no-nvidia-gpu"),
 )
+UNEXPLAINED = "the report shows that the GPU is seen or used, and something that gpudoctor cannot explain"
 NO_PROOF = "no problem found, but nothing proves that the GPU works"
 
 
@@ -29,6 +30,7 @@ NO_PROOF = "no problem found, but nothing proves that the GPU works"
         (reports.WARNING, "warning", "1 warning: shm-too-small"),
         (replace(reports.ERROR, findings=INFO_FIRST), "error", "1 error: requirement-unmet"),
         (reports.HEALTHY, "healthy", f"healthy: {reports.PROOF}"),
+        (replace(reports.UNKNOWN, triage=Triage(works=True)), "unknown", f"unknown: {UNEXPLAINED}"),
         (reports.UNKNOWN, "unknown", "unknown: too little is known for a verdict"),
         (reports.NOTHING, "unknown", "unknown: no check ran"),
         (reports.report(others=reports.OTHERS), "unknown", f"unknown: {NO_PROOF}"),

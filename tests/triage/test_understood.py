@@ -37,6 +37,15 @@ def test_what_the_report_shows_is_not_missing() -> None:
     assert not {"the PyTorch version", "the operating system", "the driver version"} & set(shown.call(missing))
 
 
+def test_a_program_that_uses_the_gpu_is_understood_whatever_else_fails() -> None:
+    known = facts("GPU available: True (cuda), used: True\nKeyError: 'mask'\n")
+    assert 'a program uses the GPU: "GPU available: True (cuda), used: True"' in known.call(understood)
+    assert "whether a program computes on the GPU" not in known.call(missing)
+    seen = facts("PyTorch version: 2.9.0+cu128\nIs CUDA available: True\n")
+    assert not any("uses the GPU" in line for line in seen.call(understood))
+    assert "whether a program computes on the GPU" in seen.call(missing)
+
+
 @pytest.mark.parametrize(
     ("text", "also_missing"),
     [
