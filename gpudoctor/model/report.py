@@ -31,7 +31,7 @@ class Triage:
 
     understood, missing: sentences for the user. next_steps: at most two. possible: at most three, most frequent first.
     answer: id of the check whose advice explains every failure in a report; "" if none does.
-    works: whether a report shows a program that sees or uses the GPU, beside something that nothing explains.
+    works: whether a report shows a program that sees or uses the GPU, and also something that nothing explains.
     """
 
     understood: tuple[str, ...] = ()
