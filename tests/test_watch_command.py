@@ -40,6 +40,7 @@ def test_all_gpus_for_a_while(driver_stand_in: Install, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("gpudoctor watch: all GPUs watched for")
     assert "GPU 0 NVIDIA H100 80GB HBM3" in done.stdout
+    assert "The steps were not watched: without --pid, only the GPUs are.\n" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 

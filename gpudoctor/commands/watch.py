@@ -61,12 +61,13 @@ def watch(
         raise UsageError(f"--pid: no process {pid}")
     server = metrics_server(metrics)
     command = _command(pid)
+    no_steps = "without --pid, only the GPUs are" if pid is None else "the program was already running"
     begun = time.monotonic()
     watcher = Watcher(pid, every)
 
     def current(*, last: bool = False) -> WatchedRun:
         seen = watcher.end() if last else watcher.now()
-        facts = run_of(seen, inside="it was already running")
+        facts = run_of(seen, inside=no_steps)
         findings, crashed = findings_of(facts) if pid is not None else ((), ())
         elapsed = time.monotonic() - begun
         return WatchedRun(command=command, exit_status=None, elapsed_seconds=elapsed, every_seconds=every, watch=seen,
