@@ -291,6 +291,9 @@ class Container:
     engine: Annotated[
         str | None, Fact('what started the container: "docker", "podman", "kubernetes", "singularity"', source="report")
     ] = None
+    cluster: Annotated[
+        str | None, Fact('distribution of Kubernetes that runs its own containerd: "k3s", "rke2"', source="report")
+    ] = None
     image: Annotated[
         str | None, Fact('image of the container: "nvidia/cuda:12.2.2-devel-ubuntu22.04"', source="report")
     ] = None

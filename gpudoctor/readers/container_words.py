@@ -17,6 +17,7 @@ _KUBERNETES = regex(
     r"\b",
     "pod|kube|k8s|k3s|k0s|minikube|openshift|runtimeclassname",
 )
+_CLUSTER = regex(r"(?i)\b(k3s|rke2)\b", "k3s|rke2")
 _PODMAN = regex(rf"(?i){_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b", "podman")
 _SINGULARITY = regex(
     rf"(?i){_IN}{_ARTICLE} singularity\b|\bapptainer\b|\bsingularity (?:version|containers?|images?|shell|exec|run)\b"
@@ -46,8 +47,8 @@ _DEVCONTAINER = regex(
 
 
 def read(text: Text) -> Facts:
-    """Return the engine that started the reported container, and whether its manifest requests GPUs."""
-    return joined(*_manifest(text), *_devcontainer(text), *_engine(text))
+    """Return the engine that started the reported container, its cluster, and whether its manifest requests GPUs."""
+    return joined(*_manifest(text), *_devcontainer(text), *_engine(text), *_cluster(text))
 
 
 def _manifest(text: Text) -> Iterator[Facts]:
@@ -80,6 +81,12 @@ def _engine(text: Text) -> Iterator[Facts]:
     engine = engine or ("docker" if _is_compose_log(text) else None)
     if engine is not None:
         yield {"container": Container(engine=engine)}
+
+
+def _cluster(text: Text) -> Iterator[Facts]:
+    named = {match[1].lower() for match in _CLUSTER.finditer(text.flat)}
+    if len(named) == 1:
+        yield {"container": Container(cluster=named.pop())}
 
 
 def _is_compose_log(text: Text) -> bool:

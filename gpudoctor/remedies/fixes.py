@@ -107,6 +107,7 @@ def _from_table(row: Mapping[str, Any]) -> Callable[..., Made]:
         }
         there["conda"] = not windows and (python.environment == "conda" or python.conda_name is not None)
         there["kubernetes"] = "kubernetes" in (container.engine, system.container)
+        there["k3s"] = container.cluster is not None
         variants = [row[name] for name, applies in there.items() if applies and name in row]
         if None in variants:
             return ()

@@ -44,6 +44,21 @@ def test_the_engine(text: str, engine: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "cluster"),
+    [
+        ("we deploy on k3s", "k3s"),
+        ("RKE2 v1.30, device plugin in the pod fails", "rke2"),
+        ("with k3s and with rke2 in the pod", None),
+        ("with kubeadm in the pod", None),
+    ],
+)
+def test_the_cluster(text: str, cluster: str | None) -> None:
+    found = container(text)
+    assert found is not None
+    assert found.cluster == cluster
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "I use Windows 11 with an RTX 3060.",

@@ -19,7 +19,7 @@ PACKAGE = Path(gpudoctor.__file__).parent
 CHECKS = next(folder for folder in (PACKAGE / "checks", PACKAGE.parent / "checks") if folder.is_dir())
 NEEDS = {"root", "restart", "reboot"}
 
-VARIANTS = ("windows", "mac", "wsl", "container", "conda", "kubernetes", "uv")
+VARIANTS = ("windows", "mac", "wsl", "container", "conda", "kubernetes", "k3s", "uv")
 
 
 def _parts(row: dict[str, Any]) -> list[dict[str, Any]]:

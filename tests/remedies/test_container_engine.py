@@ -138,6 +138,13 @@ def test_what_survives_a_daemon_reload() -> None:
     )
 
 
+def test_k3s_runs_its_own_containerd() -> None:
+    node, *others = made(Fix("let-kubernetes-use-gpu"), container=Container(engine="kubernetes", cluster="k3s"))
+    assert "runtimeClassName: nvidia" in node.summary
+    assert not any("containerd" in command for command in node.commands)
+    assert not any("GKE" in other.summary for other in others)
+
+
 def test_kubernetes() -> None:
     node, *_, pod = made(Fix("let-kubernetes-use-gpu"))
     assert "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default" in node.commands

@@ -91,6 +91,7 @@ CONTAINERS = {
     "no toolkit": Container(toolkit_installed=False), "compose": Container(compose=True),
     "docker": Container(engine="docker"), "podman": Container(engine="podman"),
     "singularity": Container(engine="singularity"), "kubernetes": Container(engine="kubernetes"),
+    "k3s": Container(engine="kubernetes", cluster="k3s"),
 }  # fmt: skip
 
 
