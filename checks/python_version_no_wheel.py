@@ -3,7 +3,15 @@
 from collections.abc import Iterator
 
 from gpudoctor.data.torch_builds import torch_releases
-from gpudoctor.data.torch_wheels import is_32_bit, newest_pythons, pythons_of, release_of, releases_for, torch_platform
+from gpudoctor.data.torch_wheels import (
+    is_32_bit,
+    newest_pythons,
+    pythons_of,
+    release_of,
+    releases_asked_for,
+    releases_for,
+    torch_platform,
+)
 from gpudoctor.model import Finding, Fix, Python, Pytorch, System, TorchNeed, TorchRequest
 from gpudoctor.registry import check, known, skip_unless
 from gpudoctor.symptoms import Symptoms
@@ -72,11 +80,13 @@ def python_version_no_wheel(
 def _refused(request: TorchRequest, python: Python) -> Finding:
     version = python.version
     own = version.minor_release if version is not None else ""
-    tags = newest_pythons((release_of(request.version) or torch_releases()[-1],), request.wheel_platform)
+    tags = newest_pythons(releases_asked_for(request.version, request.variant), request.wheel_platform)
+    of_index = f" on the index {request.variant}" if request.version is None and request.variant else ""
     on = f"Python {own}" if own and own not in tags else "this Python version or platform"
     on = "a 32-bit Python" if is_32_bit(python.platform_tag) else f"the platform {request.tag}" if request.tag else on
-    has = f": its wheels are for Python {tags[0]} to {tags[-1]}" if tags and release_of(request.version) else ""
-    summary = f"{request.asked} has no wheel for {on}{has}"
+    is_known = release_of(request.version) is not None or of_index
+    has = f": its wheels are for Python {tags[0]} to {tags[-1]}" if tags and is_known else ""
+    summary = f"{request.asked} has no wheel{of_index} for {on}{has}"
     facts = (
         request.fact,
         "python.version" if version is not None else "",

@@ -95,6 +95,15 @@ def was_built(version: PackageVersion | None, variant: str) -> bool:
     return release is not None and variant in torch_variants(release)
 
 
+def releases_asked_for(version: PackageVersion | None, variant: str) -> tuple[TorchRelease, ...]:
+    """Return the releases that a request may mean: the pinned one, else those with the variant, else the newest."""
+    pinned = release_of(version)
+    if pinned is not None:
+        return (pinned,)
+    built = tuple(release for release in torch_releases() if variant and variant in torch_variants(release))
+    return built if version is None and built else torch_releases()[-1:]
+
+
 def torch_of(package: str, version: PackageVersion) -> PackageVersion | None:
     """Return the version of torch to which this version of torch, torchvision or torchaudio belongs."""
     if package not in ("torchvision", "torchaudio"):

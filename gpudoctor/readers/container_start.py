@@ -26,11 +26,12 @@ _SAID = regex(r"[a-z]{2,} (?:sudo )?$")  # words before a command, not a prompt
 UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 # The container or pod name in commands that take one and in a compose file; the short id in a prompt.
 _NAMED = regex(
-    r"\b(?:docker|podman|nerdctl)(?: container)? (?:exec|restart|start|stop|logs|inspect|attach) "
+    r"\b(?:docker|podman|nerdctl)(?: container)? (?:exec|(?P<ends>restart|start|stop|logs|inspect|attach)) "
     r"(?:(?:-[uwe]|--(?:user|workdir|env|tail|since)) \S{1,60} |-[\w=-]{1,40} ){0,6}"
     r"(?!(?:it|the|my|an?|this|that|and|or|but|to|in|on|for|with|is|was|not|can|will|does|did|then|again|after|commands?"
     r"|(?:fix|solv|resolv|mak|giv|com)e[sd]?|(?:fix|help|work|show|bring|say|return|fail|seem)(?:s|ed)?)\b(?![.-]))"
-    r"([\w][\w.-]{1,80})(?![\w:/])"
+    # Nothing but options follows the name, except after exec: "docker restart always helps" is a sentence.
+    r"([\w](?:[\w.-]{0,79}\w))(?![\w:/])(?(ends)(?=[^\S\n]{0,9}(?:[\n`\"');|&>-]|\d>|\Z))|(?!\.\s))"
     r"|\bkubectl (?:-n \S{1,60} |--\S{1,80} ){0,2}(?:exec|logs|delete pod|describe pod|get pod) "
     r"(?:-(?!n )\S{1,40} ){0,3}((?:pod/)?[a-z][\w.-]{2,80}(?: (?:-n|--namespace) [\w-]{1,60})?)"
     r"|\bcontainer_name: [\"']?([\w][\w.-]{1,80})|\bcontainer (?:is )?(?:named|called) [\"'`]?([\w][\w.-]{1,80})"
@@ -78,7 +79,8 @@ def read_starts(text: Text) -> Iterator[Facts]:
         variables = known_variables((name, value.strip("\"'")) for name, value in pairs if value)
         if variables:
             yield {"environment": Environment(variables=variables)}
-    names = {"".join(match) for match in _NAMED.findall(text.raw[:200_000])}
+    named = _NAMED.finditer(text.raw[:200_000])
+    names = {next(name for name in match.groups()[1:] if name) for match in named}
     names |= {name for start in starts for name in start.options.get("--name", ()) if re.fullmatch(r"\w[\w.-]+", name)}
     names = {name for name in names if not re.fullmatch("[0-9a-f]{12}", name)} or names  # a name says more than an id
     if len(names) == 1:

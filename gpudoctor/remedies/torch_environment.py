@@ -2,9 +2,17 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from gpudoctor.data.torch_builds import torch_releases
-from gpudoctor.data.torch_wheels import is_32_bit, newest_pythons, pythons_of, release_of, releases_for
+from gpudoctor.data.torch_builds import TorchRelease, torch_releases
+from gpudoctor.data.torch_wheels import (
+    is_32_bit,
+    newest_pythons,
+    pythons_of,
+    release_of,
+    releases_asked_for,
+    releases_for,
+)
 from gpudoctor.model import Fix, Gpu, PackageVersion, Python, Remedy, System, TorchRequest
 from gpudoctor.remedies.commands import environment_of, is_windows, join, module_name, python_command, quote_value
 from gpudoctor.remedies.fixes import Machine, fix
@@ -84,47 +92,62 @@ def use_python_of_wheel(*, version: str, platform: str) -> tuple[Fix, Remedy]:
 
 
 @fix
-def use_python_with_torch_wheel(*, torch_request: TorchRequest, python: Python, system: System) -> tuple[Remedy, ...]:
+def use_python_with_torch_wheel(
+    *, machine: Machine, torch_request: TorchRequest, python: Python, system: System
+) -> tuple[Remedy, ...]:
     """Return how to get a package without a wheel: with another Python, platform or release."""
     request = torch_request
     own = python.version.minor_release if python.version is not None else ""
-    release = release_of(request.version)
-    tags = newest_pythons((release or torch_releases()[-1],), request.wheel_platform)
     needs_64_bit = is_32_bit(python.platform_tag)
-    tags = [tag for tag in tags if tag != own or needs_64_bit]
+    asked = releases_asked_for(request.version, request.variant)
+    tags = [tag for tag in newest_pythons(asked, request.wheel_platform) if tag != own or needs_64_bit]
     if not tags or request.tag or system.glibc == "":
         return (_other_platform(request, system),)
+    keeps = not needs_64_bit and own
+    newer = [row for row in torch_releases() if keeps and own in pythons_of(row, request.platform)]
+    other = _with_other_python(request, tags, asked[-1], python, system, machine)
+    if newer and request.version is None and request.variant:
+        install: Remedy = machine.call(install_torch, pytorch=None)
+        kept = f"Keep Python {own} and use an index that has wheels for it. {install.summary}"
+        return (replace(install, summary=kept), other) if install.commands else (other,)
+    if newer and release_of(request.version):
+        releases = f"PyTorch {newer[0].release} to {newer[-1].release}"
+        kept = f"Keep Python {own} and install a release that has a wheel for it: {releases}"
+        return (other, Remedy(summary=kept, reference=PREVIOUS))
+    return (other,)
+
+
+def _with_other_python(
+    request: TorchRequest, tags: Sequence[str], release: TorchRelease, python: Python, system: System, machine: Machine
+) -> Remedy:
+    """Return how to install what was asked for with a Python that it has a wheel for. tags: those Pythons."""
     # The newest Python of a release often has wheels only for Linux; the one before has them for all platforms.
-    wanted = _nearest(tags, python) if own else tags[-2:][0]
+    wanted = _nearest(tags, python) if python.version is not None else tags[-2:][0]
     windows, uv = is_windows(python, system), "uv" in (request.tool, python.installer)
     create, new = _new_environment(wanted, windows, uv=uv)
     version = request.version
-    index = index_options(version.release, request.variant) if version is not None and request.variant else []
+    index = index_options(PackageVersion(release.versions[-1]).release, request.variant) if request.variant else []
+    index = index_options(version.release, request.variant) if version is not None and request.variant else index
     requirement = f"torch=={version}" if version is not None else "torch"
     tool = f"uv pip install --python {new}" if uv else f"{new} -m pip install"
-    has = f"{requirement} has" if release or version is None else f"PyTorch {torch_releases()[-1].release} has"
-    unknown = "" if release or version is None else f"; {requirement} is not in gpudoctor's tables"
+    commands: tuple[str, ...] = (f"{tool} {join([*index, requirement], windows)}", f'{new} -c "import torch"')
+    if windows and not request.variant and not is_32_bit(python.platform_tag):  # PyPI has only CPU builds for Windows
+        inside = Python(version=PackageVersion(wanted), executable=new, environment="venv", installer=python.installer)
+        commands = machine.call(install_torch, python=inside, pytorch=None, release=version).commands or commands
+    is_known = version is None or release_of(version) is not None
+    has = f"{requirement} has" if is_known else f"PyTorch {torch_releases()[-1].release} has"
+    has = f"the index {request.variant} has" if version is None and request.variant else has
+    unknown = "" if is_known else f"; {requirement} is not in gpudoctor's tables"
     start = f"Create an environment with a 64-bit Python {wanted}, and install it there"
-    if needs_64_bit and windows:
+    if is_32_bit(python.platform_tag) and windows:
         start = (
             f"Install a 64-bit Python {wanted} (python.org: Windows installer, 64-bit), create an environment with it"
         )
-    install = Remedy(
+    return Remedy(
         summary=f"{start}: {has} wheels for Python {tags[0]} to {tags[-1]}{unknown}",
-        commands=(f"poetry env use {wanted}", "poetry install")
-        if request.tool == "poetry"
-        else (create, f"{tool} {join([*index, requirement], windows)}", f'{new} -c "import torch"'),
+        commands=(f"poetry env use {wanted}", "poetry install") if request.tool == "poetry" else (create, *commands),
         reference=PREVIOUS,
     )
-    others = torch_releases() if release and not needs_64_bit else ()
-    newer = [row.release for row in others if own in pythons_of(row, request.platform)]
-    keep = Remedy(
-        summary=f"Keep Python {own} and install a release that has a wheel for it: PyTorch {newer[0]} to {newer[-1]}"
-        if newer
-        else "",
-        reference=PREVIOUS,
-    )
-    return (install, keep) if newer else (install,)
 
 
 def _other_platform(request: TorchRequest, system: System) -> Remedy:

@@ -83,7 +83,11 @@ def _said(symptoms: Symptoms) -> Iterator[str]:
         row = row_of(symptom.kind)
         if row is not None:
             yield row.says
-    failures = [symptom for symptom in with_role(symptoms, "failure") if symptom.kind not in MERE_WORDS]
+    failures = [
+        symptom
+        for symptom in with_role(symptoms, "failure")
+        if symptom.kind not in MERE_WORDS and not symptom.text.isdecimal()  # a code that other words express
+    ]
     for symptom in failures[:MOST_FAILURES]:
         row = row_of(symptom.kind)
         says = row.says if row is not None else "an error that gpudoctor does not know"

@@ -223,6 +223,10 @@ def test_the_image(command: str, image: str | None) -> None:
     [
         ("docker restart fixes it for some hours", None),
         ("a docker restart helps, docker exec works, and docker stop the container", None),
+        ("It is lost after hours, docker restart helps.", None),
+        ("docker restart always fixes it for some hours", None),
+        ("I tried `docker restart web`, and it is lost again", "web"),
+        ("docker logs web-1 2>&1 | tail", "web-1"),
         ("docker restart worker", "worker"),
         ("docker exec -it fixes-1 nvidia-smi", "fixes-1"),
     ],
