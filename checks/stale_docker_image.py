@@ -28,5 +28,5 @@ def stale_docker_image(symptoms: tuple[Symptom, ...], outdated_image: OutdatedIm
         facts = (*outdated_image.module_facts, said.fact if said else "")
         yield Finding.error("container image", summary, facts, Fix("rebuild-image"), certain=False)
     elif said is not None:
-        summary = f"The container probably runs code that is older than its source: {said.text[:120].strip()}"
+        summary = f"The container probably runs code that is older than its source: {said.quote}"
         yield Finding.warning("container image", summary, (said.fact,), Fix("rebuild-image"), certain=False)

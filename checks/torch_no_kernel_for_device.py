@@ -93,7 +93,7 @@ def _for_unknown_gpu(said: Symptom, pytorch: Pytorch) -> Finding:
     return Finding.error(
         pytorch.subject,
         f"The program has no code for the GPU: {pytorch.label} or an extension of it was built for other "
-        f"compute capabilities ({said.text[:120]})",
+        f"compute capabilities ({said.quote})",
         (said.fact,),
         Fix("avoid-flash-attention") if "needed" in said.names else None,
         Fix("compare-compute-capability"),

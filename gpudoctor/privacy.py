@@ -11,7 +11,7 @@ from typing import Any, Protocol
 # Patterns are texts, which `re` compiles when one is asked for: most texts give no occasion.
 _OTHER_HOME = (
     r"(/home/|/[Uu]sers/|[A-Za-z]:\\{1,2}(?:Users|Documents and Settings)\\{1,2})(?!user\b|\.)"
-    r"(?:<[^/\\\s\"':<>]{1,60}>|[^/\\\s\"':>]{1,200})"
+    r"(?:<[^/\\\s\"':<>]{1,60}>|(?<=\\)[\w.'-]{1,40}(?: [\w.'-]{1,40}){1,3}(?=\\)|[^/\\\s\"':>]{1,200})"
 )
 _UUID = r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
 _MASKED_UUID = "00000000-0000-0000-0000-"

@@ -21,6 +21,7 @@ ALICE = ProbeContext(environ={}, directory=Path(), home="/home/alice", host_name
         ("/home/bob/job.py", "/home/user/job.py"),
         ("/Users/carol/job.py", "/Users/user/job.py"),
         (r"C:\Users\Dave\job.py", r"C:\Users\user\job.py"),
+        (r"C:\Users\Dave van Dam\job.py", r"C:\Users\user\job.py"),
         ("Nov 3 10:00:00 lab42 kernel: NVRM", "Nov 3 10:00:00 host kernel: NVRM"),
         ("lab420 is another", "lab420 is another"),
         ("/opt/cuda", "/opt/cuda"),

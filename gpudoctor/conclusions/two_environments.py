@@ -72,13 +72,13 @@ def _elsewhere(where: str, facts: tuple[str, ...], module: str) -> TwoEnvironmen
 def _said(said: tuple[Symptom, ...]) -> Iterator[TwoEnvironments]:
     """Yield the evidence in people's words about two programs on the machine."""
     for symptom in of_kind(said, "python-other-environment-*"):
-        summary = f'A program runs under the Python of another environment: "{symptom.text[:120]}"'
+        summary = f'A program runs under the Python of another environment: "{symptom.quote}"'
         yield TwoEnvironments(summary=summary, facts=(symptom.fact,), launcher=True)
     for symptom in of_kind(said, "pip-of-another-python"):
-        summary = f'pip probably installs into a different Python than the program runs under: "{symptom.text[:120]}"'
+        summary = f'pip probably installs into a different Python than the program runs under: "{symptom.quote}"'
         yield TwoEnvironments(summary=summary, facts=(symptom.fact,), certain=False)
     for symptom in of_kind(said, "guess-two-builds"):
-        summary = f'Two environments have different PyTorch builds, one without CUDA: "{symptom.text[:120]}"'
+        summary = f'Two environments have different PyTorch builds, one without CUDA: "{symptom.quote}"'
         yield TwoEnvironments(summary=summary, facts=(symptom.fact,), certain=False)
     for symptom in of_kind(said, "torch-differs-by-program"):
         summary = "PyTorch sees the GPU in one program and not in another one on the same machine"

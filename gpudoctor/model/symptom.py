@@ -8,6 +8,15 @@ from typing import Annotated
 
 from gpudoctor.model.record import Fact, record
 
+LONGEST_QUOTE = 120  # characters of a message in a sentence; the evidence has more
+
+
+def shortened(text: str) -> str:
+    """Return a text for a sentence: a long one ends after a word."""
+    return (
+        text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE].rpartition(' ')[0] or text[:LONGEST_QUOTE]} ..."
+    )
+
 
 @record
 class Symptom:
@@ -22,6 +31,11 @@ class Symptom:
     )
     fact: Annotated[str, Fact("path of the fact that holds it; its own path in a pasted text")] = ""
     source: Annotated[str, Fact("the text that contains it: report.txt")] = ""
+
+    @property
+    def quote(self) -> str:
+        """The text, for a sentence."""
+        return shortened(self.text)
 
 
 @record

@@ -17,6 +17,7 @@ _KUBERNETES = regex(
     r"\b",
     "pod|kube|k8s|k3s|k0s|minikube|openshift|runtimeclassname",
 )
+_DESKTOP = regex(r"(?i)\b(?:use|using|have|run|running|with|in|on) docker desktop\b", "docker desktop")
 _CLUSTER = regex(r"(?i)\b(k3s|rke2)\b", "k3s|rke2")
 _PODMAN = regex(rf"(?i){_IN}{_ARTICLE} podman\b|\bpodman(?:-compose)? (?:run|exec|compose|build)\b", "podman")
 _SINGULARITY = regex(
@@ -48,7 +49,7 @@ _DEVCONTAINER = regex(
 
 def read(text: Text) -> Facts:
     """Return the engine that started the reported container, its cluster, and whether its manifest requests GPUs."""
-    return joined(*_manifest(text), *_devcontainer(text), *_engine(text), *_cluster(text))
+    return joined(*_manifest(text), *_devcontainer(text), *_engine(text), *_cluster(text), *_desktop(text))
 
 
 def _manifest(text: Text) -> Iterator[Facts]:
@@ -87,6 +88,11 @@ def _cluster(text: Text) -> Iterator[Facts]:
     named = {match[1].lower() for match in _CLUSTER.finditer(text.flat)}
     if len(named) == 1:
         yield {"container": Container(cluster=named.pop())}
+
+
+def _desktop(text: Text) -> Iterator[Facts]:
+    if _DESKTOP.search(text.flat):
+        yield {"container": Container(docker_desktop=True)}
 
 
 def _is_compose_log(text: Text) -> bool:

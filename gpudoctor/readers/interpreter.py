@@ -22,6 +22,10 @@ _HOME = regex(r"(?i)^(?:/home|/Users|[A-Z]:/Users)/user/")
 # Installed for all users: if the text also shows an environment, the program runs in that one.
 _SHARED = regex(r"(?i)/usr/|/Library/|/opt/homebrew/|[A-Z]:/(?:Program Files[^/]*/)?Python[\d-]*/|.*/Programs/Python/")
 _ROOT_HAS_PROGRAM = regex(r"(?i)(?:.*/envs/[^/]+|.*/(?:[\w-]*(?:conda|forge)\d?|python_embedd?ed|python[\d.-]+))/$")
+# A build that pip or uv isolates has an environment of its own, which is deleted afterwards.
+_DELETED = regex(r"(?i)/uv/builds-v\d+/|/pip-build-env-|/pip-install-")
+# A venv shows the standard library of another Python; an environment of conda has its own.
+_LIBRARY_OF_CONDA = regex(r"(?i)(.*/envs/[^/]+/)lib/python3\.\d{1,2}/[a-z_]{2,30}(?:/(?!.*-packages).*|\.py)")
 _CMD = regex(r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?)?[A-Za-z]:\\[^>\n]{0,150}>")
 # "venv at /opt/asr/venv": only the folder.
 _FOLDER = regex(
@@ -74,7 +78,13 @@ def _paths(line: str) -> Iterator[str]:
 
 def _named(path: str) -> Iterator[str]:
     """Yield the interpreter of the environment that contains the path, with slashes."""
-    match = _SHOWN.fullmatch(re.sub(r"\\+", "/", path))
+    path = re.sub(r"\\+", "/", path)
+    if _DELETED.search(path):
+        return
+    of_conda = _LIBRARY_OF_CONDA.fullmatch(path)
+    if of_conda:
+        path = f"{of_conda[1]}bin/python"
+    match = _SHOWN.fullmatch(path)
     root, program, version, library = match.groups() if match else ("", "", "", "")
     if not match or re.search(
         r"(?i)[^:]/(?:home|Users)/user/", root

@@ -72,10 +72,7 @@ def build_kernel_module(*, system: System, driver: Driver) -> Remedy:
 @fix
 def enrol_module_key(*, system: System, driver: Driver) -> Remedy:
     """Return how to make Secure Boot accept the module's signing key."""
-    row = _row(system)
-    key = row.get("module_key", DKMS_KEY)
-    if row.get("like") == "fedora" and driver.dkms:
-        key = DKMS_KEY
+    row, key = _row(system), _module_key(system, driver)
     summary = (
         "Enrol the key that signed the module: Secure Boot refuses modules whose key it does not know. Choose a "
         "password for it, restart, and enrol the key in the blue screen that appears. Or turn Secure Boot off in the "
@@ -88,11 +85,32 @@ def enrol_module_key(*, system: System, driver: Driver) -> Remedy:
 
 
 @fix
+def compare_module_key(*, system: System, driver: Driver) -> Remedy:
+    """Return how to find out whether the module is signed with the key that is enrolled, and how to sign it again."""
+    build = "dkms autoinstall --force" if driver.dkms else _row(system).get("module_build", "dkms autoinstall --force")
+    commands = (f"mokutil --test-key {_module_key(system, driver)}", "modinfo -F signer nvidia", build)
+    return Remedy(
+        summary="If the key is enrolled already, compare it with the signer of the module. Build the module again, "
+        "which signs it with this key, and restart",
+        commands=tuple(with_sudo(c, system) if c != commands[1] else c for c in commands),
+        needs=("root", "reboot"),
+        reference=_row(system).get("secure_boot", "https://wiki.debian.org/SecureBoot"),
+    )
+
+
+def _module_key(system: System, driver: Driver) -> str:
+    """Return the file of the key that signs the module."""
+    row = _row(system)
+    by_dkms = row.get("like") == "fedora" and driver.dkms
+    return DKMS_KEY if by_dkms else str(row.get("module_key", DKMS_KEY))
+
+
+@fix
 def reload_uvm(
     *, place: Place, driver: Driver, devices: Devices = None, symptoms: tuple[Symptom, ...] | None = None
 ) -> tuple[Fix, ...]:
     """Return how to load the kernel module nvidia_uvm again and restore its device nodes."""
-    restart = Fix("reboot", summary="If that does not help, reboot")
+    restart = Fix("reboot", summary="Reboot, if loading the module again does not help")
     if place.in_wsl or place.is_windows:
         return Fix("reboot", summary="Restart WSL" if place.in_wsl else "Restart Windows"), Fix(
             "reinstall-driver-on-windows"

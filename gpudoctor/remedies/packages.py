@@ -1,5 +1,6 @@
 """Install and remove Python packages, and choose between conflicting ones."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -37,6 +38,22 @@ def install_packages(  # noqa: PLR0913
     if verify:
         commands.append(environment.run(verify))
     return Remedy(summary=summary, commands=tuple(commands), reference=reference)
+
+
+@fix
+def upgrade_and_keep_torch(*, name: str, summary: str, verify: str, python: Python, pytorch: Pytorch) -> Remedy:
+    """Return how to upgrade a package that depends on PyTorch, and keep the installed PyTorch.
+
+    Its newest release may need a newer PyTorch: pip would then replace the CUDA build with the default one.
+    """
+    version = pytorch.version
+    kept = f"torch=={version.public}" if version is not None and re.fullmatch(r"\d+(\.\d+)+", version.public) else ""
+    return install_packages(
+        python=python,
+        requirements=("--upgrade", name, *((kept,) if kept else ())),
+        summary=summary + (f". {kept} in the command keeps the installed PyTorch" if kept else ""),
+        verify=verify,
+    )
 
 
 def removals(environment: Environment, python: Python, names: Sequence[str]) -> list[str]:

@@ -8,8 +8,6 @@ from gpudoctor.model import Finding, Fix, Severity, Symptom
 from gpudoctor.symptoms import Symptoms
 from gpudoctor.symptoms.tables import row_of
 
-LONGEST_QUOTE = 120  # characters of a message in a sentence; the evidence has more
-
 
 def answers(symptoms: Symptoms, check_id: str) -> tuple[Finding, ...]:
     """Return what the rows of the message tables answer for this check, one finding for each kind of symptom.
@@ -29,7 +27,7 @@ def answers(symptoms: Symptoms, check_id: str) -> tuple[Finding, ...]:
 
 
 def finding_of(answer: Mapping[str, Any], symptom: Symptom, says: str) -> Finding:
-    names = {"says": says, **symptom.names, "text": _quote(symptom.text)}
+    names = {"says": says, **symptom.names, "text": symptom.quote}
     if symptom.code:
         names["code"] = symptom.code
     return Finding(
@@ -40,12 +38,6 @@ def finding_of(answer: Mapping[str, Any], symptom: Symptom, says: str) -> Findin
         certain=answer.get("certain", True),
         details=dict(symptom.names),
         fixes=tuple(_fix(fix, names) for fix in answer.get("fixes", ())),
-    )
-
-
-def _quote(text: str) -> str:
-    return (
-        text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE].rpartition(' ')[0] or text[:LONGEST_QUOTE]} ..."
     )
 
 

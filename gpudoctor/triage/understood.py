@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from gpudoctor.model import Concern, Cupy, Devices, Driver, Gpu, Place, Pytorch, Symptom, System
+from gpudoctor.model.symptom import shortened
 from gpudoctor.symptoms import Symptoms, of_kind, with_role
 from gpudoctor.symptoms.tables import row_of
 
 SYSTEMS = {"linux": "Linux", "windows": "Windows", "darwin": "macOS"}
-LONGEST_QUOTE = 120
 MOST_FAILURES = 3
 AT_WORK = "@gpu-at-work"
 NO_FAULT = "the writer probably has no fault now: the text reads like a question, a wish, advice or a solved problem"
@@ -70,7 +70,7 @@ def _frameworks(pytorch: Pytorch, cupy: Cupy) -> Iterator[str]:
 def _at_work(symptoms: Symptoms) -> Iterator[str]:
     """Yield what shows that a program uses the GPU: a failure elsewhere in the report does not take that back."""
     for symptom in _working(symptoms)[:1]:
-        yield f'a program uses the GPU: "{symptom.names.get("shown", symptom.text)[:LONGEST_QUOTE]}"'
+        yield f'a program uses the GPU: "{shortened(symptom.names.get("shown", symptom.text))}"'
 
 
 def _working(symptoms: Symptoms) -> tuple[Symptom, ...]:
@@ -91,7 +91,7 @@ def _said(symptoms: Symptoms) -> Iterator[str]:
     for symptom in failures[:MOST_FAILURES]:
         row = row_of(symptom.kind)
         says = row.says if row is not None else "an error that gpudoctor does not know"
-        yield f'{says}: "{symptom.text[:LONGEST_QUOTE]}"'
+        yield f'{says}: "{symptom.quote}"'
 
 
 def missing(

@@ -170,3 +170,44 @@ def test_what_is_newer_than_the_table_is_said_to_be(version: str, named: bool) -
     (finding,) = (found for found in report.findings if found.check_id == "python-version-no-wheel")
     assert (f"torch=={version} has wheels" in finding.remedies[0].summary) is not named
     assert (f"torch=={version} is not in gpudoctor's tables" in finding.remedies[0].summary) is named
+
+
+NOT_FOUND = (
+    "ERROR: Could not find a version that satisfies the requirement torch (from versions: none)\n"
+    "ERROR: No matching distribution found for torch\nRTX 4070\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("typed", "says", "first", "command"),
+    [
+        pytest.param(
+            "C:\\> python --version\nPython 3.14.0\n"
+            "C:\\> pip install torch --index-url https://download.pytorch.org/whl/cu121\n",
+            "has no wheel on the index cu121 for Python 3.14: its wheels are for Python 3.9 to 3.12",
+            "Keep Python 3.14 and use an index that has wheels for it",
+            "-m pip install --index-url https://download.pytorch.org/whl/cu1",
+            id="an old index",
+        ),
+        pytest.param(
+            "C:\\> pip install torch --index-url https://download.pytorch.org/whl/cu124\n",
+            "has no wheel on the index cu124",
+            "Create an environment with a 64-bit Python 3.12",
+            r".venv\Scripts\python.exe -m pip install --index-url https://download.pytorch.org/whl/cu124 torch",
+            id="an old index, Python unknown",
+        ),
+        pytest.param(
+            "C:\\> python --version\nPython 3.7.0\nC:\\> pip install torch\n",
+            "has no wheel",
+            "Create an environment with a 64-bit Python",
+            "-m pip install --index-url https://download.pytorch.org/whl/cu1",
+            id="the default index, which has no CUDA build for Windows",
+        ),
+    ],
+)
+def test_windows_gets_a_cuda_build(typed: str, says: str, first: str, command: str) -> None:
+    report = run_checks(own_checks(), read_texts([("log", (typed + NOT_FOUND).encode())]))
+    (finding,) = (found for found in report.findings if found.check_id == "python-version-no-wheel")
+    assert says in finding.summary
+    assert finding.remedies[0].summary.startswith(first)
+    assert any(command in each for each in finding.remedies[0].commands)

@@ -60,6 +60,20 @@ from gpudoctor.symptoms.matching import recognise
                 "我没有root权限",
             )
         ),
+        *(
+            pytest.param(text, command, id=text)
+            for text, command in (
+                (
+                    "I ran nvidia-ctk runtime configure and restarted",
+                    "sudo nvidia-ctk runtime configure --runtime=docker",
+                ),
+                ("I already run docker with --shm-size=8g", "docker run --gpus all --shm-size=8g IMAGE"),
+                ("rmmod nvidia_uvm; modprobe nvidia_uvm did not help", "sudo rmmod nvidia_uvm"),
+                ("I already use batch size 1 and fp16", "Make the job smaller: a smaller batch size"),
+                ("I enrolled the key already", "sudo mokutil --import /var/lib/dkms/mok.pub"),
+                ("I have PYTORCH_ENABLE_MPS_FALLBACK=1 set", "export PYTORCH_ENABLE_MPS_FALLBACK=1"),
+            )
+        ),
         pytest.param("I cannot unset CUDA_VISIBLE_DEVICES", "unset CUDA_VISIBLE_DEVICES", id="unset"),
         pytest.param("I don't have sudo rights on the cluster", "sudo modprobe nvidia", id="no root"),
     ],
@@ -69,6 +83,16 @@ def test_what_was_tried(text: str, command: str) -> None:
     assert any(re.search(pattern, command) for pattern in found.commands)
 
 
-@pytest.mark.parametrize("text", ["please reboot the machine", "it works until I reboot", "install the driver first"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "please reboot the machine",
+        "it works until I reboot",
+        "install the driver first",
+        "As a temporary fix, you can set the environment variable `PYTORCH_ENABLE_MPS_FALLBACK=1` to use the CPU",
+        "docker run --shm-size=64m app",
+        "then run nvidia-ctk runtime configure --runtime=docker",
+    ],
+)
 def test_advice_of_others_is_no_attempt(text: str) -> None:
     assert attempts(tuple(item.symptom for item in recognise(text))).commands == ()

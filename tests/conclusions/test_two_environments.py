@@ -8,6 +8,7 @@ import pytest
 
 from gpudoctor.conclusions import Facts
 from gpudoctor.model import Contradiction, Cupy, Package, PackageVersion, Python, Snapshot, Symptom, TwoEnvironments
+from gpudoctor.symptoms.matching import recognise
 
 TORCH = Python(packages=(Package(name="torch", version=PackageVersion("2.9.1")),))
 CUPY = Cupy(distributions=(Package(name="cupy-cuda12x", version=PackageVersion("14.2.0"), location="/opt"),))
@@ -72,3 +73,14 @@ def test_a_program_with_its_own_python_next_to_another_pytorch(
     differ = Contradiction(fact=fact, taken="2.9.0+cu128 (line 3)", other=f"2.9.0+cpu ({where} in report.txt)")
     found = Facts(Snapshot(symptoms=symptoms, contradictions=(differ,))).get("two_environments")
     assert found.facts == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("C:\\> where python\nC:\\envs\\a\\python.exe\nC:\\Python311\\python.exe\nC:\\> pip list", False),
+        ("C:\\> where python\nC:\\envs\\a\\python.exe\nthe job runs C:\\Python311\\python.exe", True),
+    ],
+)
+def test_a_list_of_interpreters_on_the_path_is_no_second_program(text: str, named: bool) -> None:
+    assert any(item.symptom.kind == "python-interpreters-differ" for item in recognise(text)) is named

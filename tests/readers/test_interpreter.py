@@ -103,6 +103,22 @@ def interpreter(text: str) -> str | None:
             id="a web UI that names its environment",
         ),
         pytest.param("$ python3 train.py", "python3", id="typed"),
+        pytest.param(
+            'File "/c/envs/rapids/lib/python3.11/ctypes/__init__.py", line 376, in __init__',
+            "/c/envs/rapids/bin/python",
+            id="the standard library of an environment of conda",
+        ),
+        pytest.param(
+            'File "/r/.cache/uv/builds-v0/.tmpXq2/lib/python3.11/site-packages/setuptools/x.py", line 3\n'
+            "$ .venv/bin/python -V",
+            ".venv/bin/python",
+            id="not that of an isolated build",
+        ),
+        pytest.param(
+            r'File "C:\Users\Marta Maria\sd\venv\Lib\site-packages\torch\cuda\__init__.py", line 310',
+            r"$HOME\sd\venv\Scripts\python.exe",
+            id="a user name of two words",
+        ),
     ],
 )
 def test_the_interpreter_shown(text: str, expected: str) -> None:

@@ -278,3 +278,12 @@ def test_the_page_on_secure_boot_is_that_of_the_distribution() -> None:
     assert "wiki.debian.org" in (
         made_one(Fix("enrol-module-key"), system=System(distribution="debian")).reference or ""
     )
+
+
+def test_an_enrolled_key_is_compared_with_the_signer() -> None:
+    commands = made_one(Fix("compare-module-key"), system=FEDORA).commands
+    assert commands == (
+        "sudo mokutil --test-key /etc/pki/akmods/certs/public_key.der",
+        "modinfo -F signer nvidia",
+        "sudo akmods --force",
+    )

@@ -118,3 +118,10 @@ def test_glibc_is_not_replaced() -> None:
 def test_libstdcxx_comes_from_conda(python: Python, command: str) -> None:
     first, _ = made(Fix("system-library-for-extension", asks="GLIBCXX_3.4.32"), python=python, system=LINUX)
     assert first.commands[0] == command
+
+
+@pytest.mark.parametrize(("torch", "kept"), [("2.1.2+cu121", " torch==2.1.2"), ("2.9.0.dev20250801", ""), (None, "")])
+def test_an_upgrade_keeps_the_installed_pytorch(torch: str | None, kept: str) -> None:
+    version = PackageVersion(torch) if torch else None
+    remedy = made_one(Fix("upgrade-failed-bitsandbytes", cuda=None), torch=Torch(version=version))
+    assert remedy.commands[0] == f"python -m pip install --upgrade bitsandbytes{kept}"

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.model import Severity, Symptom
+from gpudoctor.model.symptom import LONGEST_QUOTE
 from gpudoctor.remedies.fixes import builder_of
-from gpudoctor.symptoms.answers import LONGEST_QUOTE, filled, finding_of
+from gpudoctor.symptoms.answers import filled, finding_of
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages
 from tests.own_checks import own_checks
 
