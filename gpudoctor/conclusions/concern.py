@@ -2,6 +2,7 @@
 
 from gpudoctor.data.word_networks import answers
 from gpudoctor.model import Concern, Resemblance
+from gpudoctor.symptoms import Symptoms, of_kind
 
 NETWORK = "concern_weights"
 NO_FAULT = ""
@@ -18,11 +19,15 @@ LEAST_WORDS = 15
 LEAST = 1e-3
 
 
-def concern(words: tuple[str, ...] | None, resemblance: Resemblance) -> Concern:
+def concern(words: tuple[str, ...] | None, resemblance: Resemblance, symptoms: Symptoms = None) -> Concern:
     """Return how probable it is that the author of a report has no fault now.
 
-    The words that distinguish causes and the phrases that distinguish concerns count alike.
+    The words that distinguish causes and the phrases that distinguish concerns count alike. They are English, and say
+    nothing of a remark in another language. An author who asks what is wrong has a fault.
     """
+    in_other_language = any("language" in remark.names for remark in of_kind(symptoms, "asks-remark"))
+    if in_other_language or of_kind(symptoms, "fault-now-reported"):
+        return Concern()
     shares = answers(NETWORK, words or ())
     if not shares or resemblance.known < LEAST_WORDS or not resemblance.by_person:
         return Concern()

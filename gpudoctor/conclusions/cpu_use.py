@@ -106,7 +106,11 @@ def _counts(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:
 
 def _by_person(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
     """Return the words of a person that count: a GPU is wanted and nothing else fails."""
-    if with_role(said, "works") or any(not s.kind.startswith(OF_CPU) for s in with_role(said, "failure")):
+    if (
+        of_kind(said, "topic-cpu-wanted")
+        or with_role(said, "works")
+        or any(not s.kind.startswith(OF_CPU) for s in with_role(said, "failure"))
+    ):
         return None
     unused = first(of_kind(said, "gpu-unused-reported"))
     return _cpu_named(said, gpu, unused) or _gpu_idle(said, gpu, unused)

@@ -10,7 +10,7 @@ from typing import Any
 from gpudoctor.model import Device, Snapshot, Symptom
 from gpudoctor.model.codec import from_json
 from gpudoctor.readers.facts import Facts, joined
-from gpudoctor.readers.remarks import remarks
+from gpudoctor.readers.remarks import is_in_other_language, remarks
 from gpudoctor.readers.text import Text
 from gpudoctor.symptoms.matching import LONGEST_TEXT, Recognised, recognise
 from gpudoctor.symptoms.tables import FailureMessage
@@ -57,7 +57,8 @@ def _remark(text: Text, flat: str, found: Sequence[Recognised]) -> Iterator[Symp
     fine = [symptom.text for row, symptom in found if row.role == "works" or row.id == PRAISE]
     for said in remarks(text.lines):
         if said in flat and not any(words in said or said in words for words in fine):
-            yield Symptom(kind=REMARK, text=said[:LONGEST_TEXT], source=text.name)
+            names = {"language": "other"} if is_in_other_language(said) else {}
+            yield Symptom(kind=REMARK, text=said[:LONGEST_TEXT], names=names, source=text.name)
             return
 
 

@@ -48,16 +48,26 @@ def _is_remark(sentence: str) -> bool:
     if _OTHER_SCRIPT.search(sentence):
         return True
     tokens = sentence.split()
-    words = [match[1].lower() for match in map(_WORD.fullmatch, tokens) if match]
+    words = _words(sentence)
     if len(words) < LEAST_WORDS or 5 * len(words) < 3 * len(tokens):
         return False
-    if any(not word.isascii() or word in _foreign() for word in words):
+    if is_in_other_language(sentence):
         return True
     if sentence.endswith("?"):
         return "why" in words
     unknown = [word for word in words if not is_known(word)]
     is_sentence = len(words) > LEAST_WORDS and _END.search(sentence) is not None
     return is_sentence or len(unknown) >= max(LEAST_WORDS, len(words) / 2)
+
+
+def is_in_other_language(sentence: str) -> bool:
+    """Return whether a person's sentence has words that English lacks."""
+    words = _words(sentence)
+    return bool(_OTHER_SCRIPT.search(sentence)) or any(not word.isascii() or word in _foreign() for word in words)
+
+
+def _words(sentence: str) -> list[str]:
+    return [match[1].lower() for match in map(_WORD.fullmatch, sentence.split()) if match]
 
 
 @functools.cache

@@ -35,6 +35,8 @@ ROCM_TRITON = "pytorch-triton-rocm"
 COMPANIONS = ("torchvision", "torchaudio")
 VERIFY = "import torch; print(torch.__version__, torch.cuda.is_available())"
 
+FIRST_OF_JETPACK_7 = CudaVersion(13, 0)
+
 
 @fix
 def install_torch(  # noqa: PLR0913
@@ -71,12 +73,17 @@ def install_torch(  # noqa: PLR0913
         return remedy_of_row(others[0], system, python)
     if "intel-gpu-named" in kinds and not system.nvidia_gpus and not devices:
         return remedy_of_row("install-torch-for-intel", system, python)
-    choice = choose(machine, pytorch)
-    if place.is_tegra and not machine.capabilities:
-        choice = None
+    on_jetson = any(map(is_tegra, machine.capabilities)) or (place.is_tegra and not machine.capabilities)
+    on_jetson = on_jetson and machine.platform != ""
+    offered = machine.offered_cuda()
+    # PyTorch's own wheels need the driver of JetPack 7, which is the first for CUDA 13.
+    is_older = (
+        on_jetson
+        and machine.platform != "linux_x86_64"
+        and not (machine.capabilities and offered is not None and offered >= FIRST_OF_JETPACK_7)
+    )
+    choice = None if is_older else choose(machine, pytorch)
     if choice is None:
-        on_jetson = place.is_tegra or any(map(is_tegra, machine.capabilities))
-        on_jetson = on_jetson and machine.platform != ""
         wheel = remedy_of_row("install-torch-for-jetson", system, python)
         return wheel if on_jetson else explain_no_build(machine, system, pytorch)
     environment = environment_of(python, system)

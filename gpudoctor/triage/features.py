@@ -1,9 +1,10 @@
 """Features of a machine, from which next steps and possible causes are chosen."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from gpudoctor.data.drivers import newest_cuda
+from gpudoctor.data.torch_builds import torch_builds
 from gpudoctor.model import (
     ComputeCapability,
     Container,
@@ -42,6 +43,7 @@ OTHERS = {  # programs that do not use PyTorch
 OLDEST_BUILT = ComputeCapability(
     7, 5
 )  # lowest compute capability of PyTorch's CUDA 13 builds. Source: gpudoctor/data/torch_builds.json
+TURING, FIRST_WITH_BF16 = ComputeCapability(7, 5), ComputeCapability(8, 0)
 NEWEST = ComputeCapability(10, 0)  # Blackwell: builds before PyTorch 2.7 have no kernels for it
 
 
@@ -80,6 +82,8 @@ def features(
         found.add("live")
     if pytorch.build:
         found.add(f"build:{pytorch.build}")
+    if _has_kernels(pytorch, capabilities(gpu, symptoms)):
+        found.add("build:has-kernels")
     found.add("error" if with_role(_program_messages(symptoms), "failure") else "no-error")
     if pytorch.installed or pytorch.available is not None:
         found.add("about:torch")
@@ -88,6 +92,13 @@ def features(
     if found & {"gpu:amd", "symptom:intel-gpu-named"} and "gpu:nvidia" not in found:
         found.add("no-nvidia")
     return frozenset(found)
+
+
+def _has_kernels(pytorch: Pytorch, known: Collection[ComputeCapability]) -> bool:
+    """Return whether the table has this build of PyTorch, with code for every named GPU."""
+    version = pytorch.version
+    builds = torch_builds(version.minor_release) if version is not None and known else ()
+    return any(b.variant == version.local and all(map(b.runs_on, known)) for b in builds if version is not None)
 
 
 def _driver(driver: Driver, state: DriverState) -> Iterator[str]:
@@ -111,12 +122,19 @@ def _program_messages(symptoms: Symptoms) -> tuple[Symptom, ...]:
 
 
 def _generations(gpu: Gpu, symptoms: Symptoms) -> Iterator[str]:
-    """Yield "gpu:old" for GPUs that new builds no longer support, "gpu:new" for GPUs that old builds do not know."""
+    """Yield "gpu:old" for GPUs that new builds no longer support, "gpu:new" for GPUs that old builds do not know.
+
+    "gpu:turing" and "gpu:bf16": all named GPUs are at least of that generation.
+    """
     known = capabilities(gpu, symptoms)
     if any(capability < OLDEST_BUILT for capability in known):
         yield "gpu:old"
     if any(capability >= NEWEST for capability in known):
         yield "gpu:new"
+    if known and min(known) >= TURING:
+        yield "gpu:turing"
+    if known and min(known) >= FIRST_WITH_BF16:
+        yield "gpu:bf16"
 
 
 def _system(system: System, place: Place) -> Iterator[str]:

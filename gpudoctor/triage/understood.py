@@ -12,9 +12,8 @@ MOST_FAILURES = 3
 AT_WORK = "@gpu-at-work"
 NO_FAULT = "the writer probably has no fault now: the text reads like a question, a wish, advice or a solved problem"
 
-MERE_WORDS = (
-    *("asks-failure", "asks-words", "asks-complaint", "asks-trouble", "asks-but"),
-)  # such a message shows that something is wrong, not what
+TELLING_WORDS = ("asks-failure", "asks-complaint", "asks-trouble")
+MERE_WORDS = (*TELLING_WORDS, "asks-words", "asks-but")  # such a message shows that something is wrong, not what
 
 
 def understood(
@@ -88,10 +87,18 @@ def _said(symptoms: Symptoms) -> Iterator[str]:
         for symptom in with_role(symptoms, "failure")
         if symptom.kind not in MERE_WORDS and not symptom.text.isdecimal()  # a code that other words express
     ]
+    if not failures and (words := _mere_words(symptoms)):
+        yield f"words that may describe a failure: {words}"
     for symptom in failures[:MOST_FAILURES]:
         row = row_of(symptom.kind)
         says = row.says if row is not None else "an error that gpudoctor does not know"
         yield f'{says}: "{symptom.quote}"'
+
+
+def _mere_words(symptoms: Symptoms) -> str:
+    """Return the words that keep a report from being healthy."""
+    found = dict.fromkeys(symptom.quote for symptom in of_kind(symptoms, *TELLING_WORDS))
+    return ", ".join(f'"{quote}"' for quote in list(found)[:MOST_FAILURES])
 
 
 def missing(

@@ -8,6 +8,7 @@ from gpudoctor.model import Concern, Resemblance
 from gpudoctor.readers.report import read_texts
 
 ERROR = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+SEEN = ">>> torch.cuda.is_available()\nTrue\n>>> torch.cuda.get_device_name(0)\n'NVIDIA GeForce RTX 3090'\n"
 
 
 def told(text: str) -> Concern:
@@ -51,6 +52,9 @@ def test_there_is_no_fault_now(text: str) -> None:
         pytest.param(f"It worked until I updated yesterday, now I get {ERROR}. RTX 5090, Windows", id="not any more"),
         pytest.param(f"The laptop works fine with it, but on the new PC with a 5090: {ERROR}. Help!", id="but"),
         pytest.param("ollama only uses the CPU, RTX 3060. How do I fix this?", id="a complaint"),
+        pytest.param(f"{SEEN}But nvidia-smi shows 0%. What is wrong?", id="what is wrong"),
+        pytest.param(f"{SEEN}It works great, but after a day or two I see Unknown Error.", id="works, but after"),
+        pytest.param(f"{SEEN}All my images are black since the update.", id="since an update"),
     ],
 )
 def test_there_is_a_fault_now(text: str) -> None:

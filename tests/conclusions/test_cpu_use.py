@@ -105,6 +105,11 @@ def test_a_person_says_it(text: str) -> None:
                 "Inference works on the CPU with 30 tokens/s, good enough. I have a GTX 1650 for games",
             )
         ),
+        "how to run an ollama model on CPU instead of GPU even if the GPU is available?",
+        (
+            "load_tensors: offloaded 33/33 layers to GPU\nload_tensors: CUDA0 model buffer size = 4403.49 MiB\n"
+            "load_tensors: CPU_Mapped model buffer size = 281.81 MiB\n"
+        ),
     ],
 )
 def test_no_program_computes_on_the_cpu(text: str) -> None:

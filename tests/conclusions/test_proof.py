@@ -20,6 +20,7 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.symptoms.matching import recognise
 from tests.checks.test_root_causes_driver import HEALTHY
 
 PRODUCTS = tuple(
@@ -114,3 +115,23 @@ def test_a_gpu_of_which_nothing_was_computed_is_counted() -> None:
     devices = (*(HEALTHY.devices or ()), Device(nvml_index=1, name="NVIDIA L4"))
     (sentence,) = proof(replace(computed(*PRODUCTS), devices=devices)).sentences
     assert "on 1 of 2 GPUs (NVIDIA GeForce RTX 4090;" in sentence
+
+
+DEVICE = "torch 2.5.1+cu124 | cuda:0 NVIDIA GeForce RTX 3090 (24GB)\n"
+CREATED = "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 10537 MB memory\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param(f"{DEVICE}epoch 1/90 | loss 4.113 | 1432 img/s | mem 17.8GB", True, id="a device and a speed"),
+        pytest.param(f"{DEVICE}epoch 1/90 | loss nan | 1432 img/s", False, id="NaN"),
+        pytest.param(f"{DEVICE}epoch 1/90 | 3 img/s, as slow as the cpu", False, id="slow"),
+        pytest.param("device cpu\nepoch 1/90 | loss 4.1 | 3 img/s", False, id="the CPU"),
+        pytest.param(f"{CREATED}1563/1563 [======] - 9s 5ms/step - loss: 1.5", True, id="TensorFlow trains"),
+        pytest.param(f"{CREATED}Traceback (most recent call last)", False, id="TensorFlow ends"),
+    ],
+)
+def test_a_program_that_names_its_device_and_its_speed_uses_it(text: str, shown: bool) -> None:
+    kinds = {item.symptom.kind for item in recognise(" ".join(text.split()))}
+    assert bool(kinds & {"work-shown-device-and-speed", "work-shown-tensorflow"}) is shown

@@ -103,6 +103,11 @@ def test_a_jetson_takes_its_own_wheels(tegra: bool, devices: tuple[Device, ...],
     assert remedy.commands != ()
 
 
+def test_a_jetson_of_unknown_release_gets_no_wheel_that_needs_jetpack_7() -> None:
+    remedy = install_torch(python=PYTHON, system=System(os="linux"), driver=Driver(), devices=(ORIN,))
+    assert "jetson-ai-lab" in " ".join(remedy.commands)
+
+
 def test_what_conda_installed_is_replaced_with_conda() -> None:
     conda = replace(PYTHON, environment="conda", installer="conda", prefix="/c", executable="/c/bin/python")
     for pytorch in (replace(KNOWN, conda_build="py3.12_cpu"), replace(KNOWN, conda_cpuonly=True)):

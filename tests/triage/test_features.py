@@ -13,6 +13,7 @@ from gpudoctor.model import (
     DriverState,
     Gpu,
     Origin,
+    PackageVersion,
     Place,
     Pytorch,
     Symptom,
@@ -89,9 +90,19 @@ def test_symptoms_are_features() -> None:
         pytest.param({"gpu": Gpu(present="NVIDIA L4")}, {"gpu:nvidia"}, id="a GPU is there"),
         pytest.param({"gpu": Gpu(present="")}, set(), id="none is there"),
         pytest.param({"gpu": capable(7, 4)}, {"gpu:nvidia", "gpu:old"}, id="too old for new builds"),
-        pytest.param({"gpu": capable(7, 5)}, {"gpu:nvidia"}, id="Turing"),
-        pytest.param({"gpu": capable(9, 0)}, {"gpu:nvidia"}, id="Hopper"),
-        pytest.param({"gpu": capable(10, 0)}, {"gpu:nvidia", "gpu:new"}, id="Blackwell"),
+        pytest.param({"gpu": capable(7, 5)}, {"gpu:nvidia", "gpu:turing"}, id="Turing"),
+        pytest.param({"gpu": capable(9, 0)}, {"gpu:nvidia", "gpu:turing", "gpu:bf16"}, id="Hopper"),
+        pytest.param({"gpu": capable(10, 0)}, {"gpu:nvidia", "gpu:new", "gpu:turing", "gpu:bf16"}, id="Blackwell"),
+        pytest.param(
+            {"gpu": capable(7, 5), "pytorch": Pytorch(version=PackageVersion("2.5.1+cu124"))},
+            {"gpu:nvidia", "gpu:turing", "build:has-kernels"},
+            id="a build with code for the GPU",
+        ),
+        pytest.param(
+            {"gpu": capable(12, 0), "pytorch": Pytorch(version=PackageVersion("2.5.1+cu124"))},
+            {"gpu:nvidia", "gpu:new", "gpu:turing", "gpu:bf16"},
+            id="a build without",
+        ),
     ],
 )
 def test_facts_are_features(known: dict[str, Any], found: set[str]) -> None:
