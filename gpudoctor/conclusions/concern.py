@@ -23,11 +23,14 @@ def concern(words: tuple[str, ...] | None, resemblance: Resemblance, symptoms: S
     """Return how probable it is that the author of a report has no fault now.
 
     The words that distinguish causes and the phrases that distinguish concerns count alike. They are English, and say
-    nothing of a remark in another language. An author who asks what is wrong has a fault.
+    nothing of a remark in another language. An author who asks what is wrong has a fault,
+    and who computes on the CPU on purpose has none.
     """
     in_other_language = any("language" in remark.names for remark in of_kind(symptoms, "asks-remark"))
     if in_other_language or of_kind(symptoms, "fault-now-reported"):
         return Concern()
+    if of_kind(symptoms, "topic-cpu-on-purpose"):
+        return Concern(no_fault=True, share=1.0)
     shares = answers(NETWORK, words or ())
     if not shares or resemblance.known < LEAST_WORDS or not resemblance.by_person:
         return Concern()

@@ -14,6 +14,8 @@ OTHER_GPUS = ("amd-gpu-*", "intel-gpu-named", "other-gpu-named", "apple-mac-name
 def cuda_intent(origin: Origin, gpu: Gpu, toolkit: Toolkit, python: Python, symptoms: Symptoms) -> CudaIntent:
     """Return the evidence in a report that CUDA or ROCm is wanted; probes do not count, because they request CUDA."""
     said = pasted(symptoms)
+    if of_kind(said, "topic-cpu-on-purpose"):
+        return CudaIntent()
     program = _program(said, gpu)
     cuda, cuda_fact = _index(said, "cu")
     rocm, rocm_fact = _index(said, "rocm")
