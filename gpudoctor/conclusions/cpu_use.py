@@ -19,8 +19,6 @@ ABOUT = {
     **{f"about-{name}": "torch" for name in ("ultralytics", "whisper", "transformers", "vllm", "torch-named")},
 }
 BY_PERSON = ("cpu-use-reported", "gpu-unused-reported", "asks-gpu-unused", "gpu-asked-for", "llama-run-options")
-# What a person's words need, so that they are more than a complaint without any facts.
-NAMED = ("nvidia-gpu-*", "amd-gpu-*", "intel-gpu-named", "apple-mac-named", "gpu-named-*", "topic-cpu-used", "place-*")
 # Programs that look for GPUs by themselves and do not use a GPU that they do not find.
 WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
 # With these words, an unused GPU may have another cause or be no fault.
@@ -51,8 +49,6 @@ def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: P
     if found.kind in BY_PERSON and of_kind(said, "guess-container", "guess-container-name-taken"):
         return CpuUse()  # that says why
     program = "tensorflow" if found is unused else _program(found, said)
-    if found.kind in BY_PERSON and not program and not (gpu.name or of_kind(said, *NAMED)):
-        return CpuUse()  # nothing is known that a fix could be for
     if program == "torch" and pytorch.available and not _FINDS_NONE.search(found.text):
         return CpuUse()  # PyTorch sees the GPU, so the program chose the CPU itself
     amd = bool(amd_gpu.targets or of_kind(said, "amd-gpu-*")) and not (gpu.name or of_kind(said, "nvidia-gpu-*"))

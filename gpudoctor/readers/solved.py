@@ -32,9 +32,9 @@ _PASSED_TEST = regex(
 )
 _MACHINE = r"(?i)\W{0,6}(?:\w+ ){0,3}(?:laptop|desktop|server|workstation|machine|PC|computer|cluster|box)\b"
 _WORKING_MACHINE = regex(
-    _MACHINE + r"(?!.{0,40}(?:n't|\bnot|\bfails?|\bbroken)\b).{0,20}\b(?:works?|working|fine|OK|good)\b.{0,8}:\W{0,3}"
+    _MACHINE + r"(?!.{0,40}(?:n't|\bnot|\bfails?|\bbroken)\b).{0,40}\b(?:works?|working|fine|OK|good)\b.{0,8}:\W{0,3}"
 )
-_FAILING_MACHINE = regex(_MACHINE + r".{0,20}(?:n't|\bnot|\bfails?|\bfailing|\bbroken|\bbad)\b.{0,12}:\W{0,3}")
+_OTHER_MACHINE = regex(_MACHINE + r".{0,60}:\W{0,3}")
 _CLAUSE = regex(r"[.!?;,()\u3002\uff01\uff1f\uff1b\uff0c]|:(?!\S)|\n\n")
 
 
@@ -50,17 +50,16 @@ def own_present(text: Text) -> Text:
 
 
 def _without_working_machine(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines, without those under the heading of a machine that works if another heading names one that fails.
+    """Yield the lines, without those under the heading of a machine that works if there is one of another machine.
 
     "Laptop (works):", "Server (doesn't):"
     """
-    compared = any(map(_WORKING_MACHINE.fullmatch, lines)) and any(map(_FAILING_MACHINE.fullmatch, lines))
+    headings = [line for line in lines if _OTHER_MACHINE.fullmatch(line)]
+    compared = len(headings) > 1 and any(map(_WORKING_MACHINE.fullmatch, headings))
     works = False
     for line in lines:
-        if compared and _WORKING_MACHINE.fullmatch(line):
-            works = True
-        elif _FAILING_MACHINE.fullmatch(line):
-            works = False
+        if compared and line in headings:
+            works = _WORKING_MACHINE.fullmatch(line) is not None
         if not works:
             yield line
 

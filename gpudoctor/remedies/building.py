@@ -108,9 +108,12 @@ def use_toolkit(*, cuda: CudaVersion | None, toolkit: Toolkit, python: Python, s
     environment = environment_of(python, system)
     if environment.conda_prefix:
         return Fix("install-conda-toolkit-of-version" if cuda else "install-conda-toolkit", which=of, cuda=cuda)
+    commands = tuple(_install(cuda, environment.windows, python, system))
+    by_apt = any("apt-get install" in command for command in commands)
+    source = ". The package is in NVIDIA's repository, which the linked page adds to apt" if by_apt else ""
     return Remedy(
-        summary=f"Install the toolkit for {of} as well, and set CUDA_HOME to it",
-        commands=tuple(_install(cuda, environment.windows, python, system)),
+        summary=f"Install the toolkit for {of} as well, and set CUDA_HOME to it{source}",
+        commands=commands,
         needs=("root",),
         reference=ARCHIVE,
     )

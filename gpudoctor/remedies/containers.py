@@ -33,12 +33,14 @@ _FAULTS = {
 
 
 @fix
-def install_container_toolkit(*, system: System) -> Remedy | Fix:
-    """Return how to install the NVIDIA Container Toolkit and make Docker use it."""
+def install_container_toolkit(*, system: System, container: Container = Container()) -> Remedy | Fix:
+    """Return how to install the NVIDIA Container Toolkit and make Docker use it; if it is installed, only that."""
     if system.os in ("windows", "darwin"):
         return Fix("run-container-elsewhere" if system.os == "darwin" else "use-docker-desktop-of-wsl")
     if system.container:
         return remedy_of_row("install-container-toolkit-on-host", system)
+    if container.toolkit_installed:
+        return Fix("configure-engine")
     packages = distribution_of(system).get("packages", "other" if system.distribution else "unknown")
     return Fix(f"install-container-toolkit-{packages}")
 
@@ -142,7 +144,9 @@ def let_engine_use_gpu(fault: str = "not-installed", *, container: Container, sy
     if fault in _FAULTS:
         return (_FAULTS[fault], install)
     is_there = container.rootless or container.toolkit_installed
-    if fault == "misconfigured" or is_there:
+    if is_there:
+        return (configure, snap)
+    if fault == "misconfigured":
         return (configure, install, snap)
     return (install, configure, snap)
 

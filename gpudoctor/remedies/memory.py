@@ -1,7 +1,7 @@
 """Fixes for missing memory: device memory, main memory and shared memory."""
 
 from gpudoctor.data.capabilities import features
-from gpudoctor.model import Container, Devices, Fix, Remedy, Shortage, System, Torch
+from gpudoctor.model import Container, Devices, Fix, Remedy, Shortage, Symptom, System, Torch
 from gpudoctor.remedies.fixes import fix
 
 # PyTorch 2.9 reads both names, but ignores expandable_segments in the new one; 2.11 reads it in both.
@@ -21,9 +21,10 @@ PROGRAMS = (
 
 
 @fix
-def make_job_smaller(*, shortage: Shortage, devices: Devices) -> Fix:
+def make_job_smaller(*, shortage: Shortage, devices: Devices, symptoms: tuple[Symptom, ...] | None = None) -> Fix:
     """Return how to make the job smaller, with the options of its program."""
-    library = shortage.library
+    serves = any(symptom.kind == "about-vllm" for symptom in symptoms or ())
+    library = "vllm" if serves and shortage.library in ("torch", "cuda") else shortage.library
     if library in PROGRAMS:
         return Fix(f"smaller-job-of-{library.replace('.', '-')}")
     name = "smaller-job-of-torch" if library in ("torch", "cuda") else "smaller-job"
@@ -115,7 +116,8 @@ def enlarge_shared_memory(in_container: bool | None, *, container: Container, sy
     inside: tuple[Fix, ...] = (Fix("mount-memory-in-pod"),)
     if engine != "kubernetes":
         start = Fix(f"start-{'podman' if engine == 'podman' else 'container'}-with-shared-memory")
-        inside = (start, Fix("enlarge-shared-memory-in-compose"))
+        compose = Fix("enlarge-shared-memory-in-compose")
+        inside = (compose, start) if container.compose else (start, compose)
     if in_container is False:
         inside = ()
     return (*inside, *(() if in_container else (Fix("enlarge-dev-shm"),)), Fix("use-fewer-workers"))

@@ -70,3 +70,15 @@ def test_a_few_lines_of_a_log_show_no_concern() -> None:
     text = "feature request, works now, thanks, solved"
     assert told(text) == Concern()
     assert told(f"{text}. I would like to have a switch in the settings, so that others can choose the GPU").no_fault
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We install the CPU wheel on purpose: torch 2.4.0+cpu. 14 skipped (CUDA not available)",
+        f"{ERROR}\nThe NAS has an old card. I just run it on CPU and it works. Can I silence the warning?",
+        "CI runners, no GPU there of course, we don't want one. pytest: skipped (CUDA not available), CPU only",
+    ],
+)
+def test_who_computes_on_the_cpu_on_purpose_has_no_fault(text: str) -> None:
+    assert told(text).no_fault

@@ -174,7 +174,12 @@ def test_the_name_of_a_test_that_passed_is_no_finding(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("works", "fails"), [("Laptop (works):", "Server (doesn't):"), ("# my PC, OK:", "Old PC fails:")]
+    ("works", "fails"),
+    [
+        ("Laptop (works):", "Server (doesn't):"),
+        ("# my PC, OK:", "Old PC fails:"),
+        ("Desktop (Windows 11, RTX 4090), all good:", "Server (Ubuntu 22.04, A100):"),
+    ],
 )
 def test_the_machine_that_works_is_not_the_one_that_fails(works: str, fails: str) -> None:
     driver = "nvidia-smi --query-gpu=name,driver_version --format=csv,noheader"

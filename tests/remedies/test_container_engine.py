@@ -33,9 +33,7 @@ def shown(remedies: tuple[Remedy, ...]) -> list[str]:
         pytest.param(
             "not-installed", Container(toolkit_installed=False), [INSTALL, CONFIGURE, LOOK_FOR_SNAP], id="missing"
         ),
-        pytest.param(
-            "not-installed", Container(toolkit_installed=True), [CONFIGURE, INSTALL, LOOK_FOR_SNAP], id="installed"
-        ),
+        pytest.param("not-installed", Container(toolkit_installed=True), [CONFIGURE, LOOK_FOR_SNAP], id="installed"),
         pytest.param("misconfigured", None, [CONFIGURE, INSTALL, LOOK_FOR_SNAP], id="misconfigured"),
         pytest.param("not-installed", Container(docker_snap=True), [SNAP, INSTALL], id="snap"),
         pytest.param("ldconfig", Container(docker_snap=True), [SNAP, INSTALL], id="a snap, whatever the fault"),

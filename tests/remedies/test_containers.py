@@ -159,3 +159,10 @@ def test_a_container_is_started_by_its_own_command_line(
 def test_powershell_would_read_the_working_folder_as_a_drive() -> None:
     container = Container(engine="docker", arguments=HERE)
     assert made_one(START, system=System(os="windows"), container=container).commands == (TRY,)
+
+
+def test_an_installed_toolkit_is_not_installed_again() -> None:
+    remedies = made(Fix("install-container-toolkit"), system=UBUNTU, container=Container(toolkit_installed=True))
+    commands = [command for remedy in remedies for command in remedy.commands]
+    assert "sudo nvidia-ctk runtime configure --runtime=docker" in commands
+    assert not any("apt-get install" in command for command in commands)

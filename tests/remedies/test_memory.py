@@ -3,10 +3,10 @@
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import Container, Device, Fix, PackageVersion, Remedy, Snapshot, Symptom, System, Torch
+from gpudoctor.model import Container, Device, Fix, PackageVersion, Remedy, Shortage, Snapshot, Symptom, System, Torch
 from gpudoctor.remedies.fixes import remedies_of
 from gpudoctor.remedies.memory import PROGRAMS
-from tests.remedies.made import made
+from tests.remedies.made import made, made_one
 
 NVML_ASSERT = Symptom(kind="torch-nvml-assert", library="torch", text="NVML_SUCCESS == r INTERNAL ASSERT FAILED")
 HIP = Symptom(kind="torch-out-of-memory", library="torch", text="HIP out of memory. Tried to allocate 1.50 GiB")
@@ -133,3 +133,17 @@ def test_the_setting_is_one_that_this_release_reads(release: str, setting: str) 
     full = Symptom(kind="torch-out-of-memory", library="torch", text="CUDA out of memory. Tried to allocate 1.50 GiB")
     (remedy,) = remedies("configure-allocator", full, torch=Torch(version=PackageVersion(release)))
     assert remedy.commands[0] == f"export {setting}"
+
+
+def test_a_server_of_vllm_gets_its_own_options() -> None:
+    shortage = Shortage(cause="too-large", library="torch")
+    serves = (Symptom(kind="about-vllm", text="vllm serve"),)
+    assert "--max-model-len" in made_one(Fix("make-job-smaller"), shortage=shortage, symptoms=serves).summary
+    assert "--max-model-len" not in made_one(Fix("make-job-smaller"), shortage=shortage).summary
+
+
+@pytest.mark.parametrize(("compose", "first"), [(True, "With compose"), (None, "Start the container")])
+def test_compose_comes_first_if_it_started_the_container(compose: bool | None, first: str) -> None:
+    container = Container(engine="docker", compose=compose)
+    remedies = made(Fix("enlarge-shared-memory", in_container=True), container=container)
+    assert remedies[0].summary.startswith(first)
