@@ -10,6 +10,11 @@ from gpudoctor.symptoms.answers import answers
 NVIDIA = "CUDA_VISIBLE_DEVICES"
 UNSET = Fix("unset-variable", name=NVIDIA, summary=f"Remove {NVIDIA}: programs then see every GPU")
 
+NAME_ONE = (
+    "Name a GPU that exists: the numbers start at 0. If a startup file (~/.bashrc) or the settings of the system set "
+    "the variable, change it there"
+)
+
 
 @check(family="cuda", explains=(*CUDA_FAILS, "wrong-python-environment"))
 def cuda_visible_devices_hides_gpu(
@@ -81,13 +86,12 @@ def _all_hidden(choice: DeviceChoice, because: str = "") -> Finding:
     gpus = "every GPU" if count is None else f"all {count} GPUs" if count > 1 else "the only GPU"
     if not because and choice.reason not in ("", "ends the list"):
         because = f"{choice.bad} {choice.reason}"
-    name_one = "Name a GPU that exists: the numbers start at 0"
     return Finding.error(
         choice.name,
         f'{choice.name}="{choice.value}" hides {gpus}{f": {because}" if because else ""}',
         (f"environment.{choice.name}",),
         Fix("show-hidden-gpus", name=choice.name),
-        Fix("set-variable", name=choice.name, value="0", summary=name_one),
+        Fix("set-variable", name=choice.name, value="0", summary=NAME_ONE),
     )
 
 

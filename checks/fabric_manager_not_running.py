@@ -89,7 +89,8 @@ def _by_state(driver: Driver, devices: Sequence[Device], waiting: list[int]) -> 
     if not waiting:
         return ""
     device = devices[waiting[0]]
+    which = f"{len(waiting)} of {len(devices)} GPUs" if len(devices) > 1 else "A GPU"
     return (
-        f"{len(waiting)} of {len(devices)} GPUs {'has' if len(waiting) == 1 else 'have'} not joined the NVLink fabric: "
+        f"{which} {'has' if len(waiting) == 1 else 'have'} not joined the NVLink fabric: "
         f"the state of {device.name or f'device {device.nvml_index}'} is {device.fabric_state}"
     )

@@ -17,6 +17,8 @@ _OF_CONDA = (
 )
 _RELATIVE = r"(?:\.[\\/])?([\w.-]+)[\\/]"
 
+NEEDS_ROOT = "needs root"
+
 
 def fitted(
     remedies: Sequence[Remedy],
@@ -40,7 +42,14 @@ def fitted(
     folder = re.match(_RELATIVE, python.executable or "")
     if folder:
         found = [_in_folder(remedy, python.executable or "", folder[1]) for remedy in found]
+    if any(re.search(pattern, NEEDS_ROOT) for pattern in attempts.commands):
+        found = [_by_administrator(remedy) for remedy in found]
     return untried_first([found[n] for n in sorted(range(len(found)), key=lost.__getitem__)], attempts)
+
+
+def _by_administrator(remedy: Remedy) -> Remedy:
+    """Return the remedy, for a user who is no administrator."""
+    return replace(remedy, summary=f"Ask an administrator. {remedy.summary}") if "root" in remedy.needs else remedy
 
 
 def _without_refused(remedy: Remedy) -> Remedy:

@@ -41,16 +41,18 @@ def _precision(devices: Devices) -> str:
 
 
 @fix
-def find_who_holds_memory(*, shortage: Shortage) -> tuple[Fix, ...]:
-    """Return how to find the programs that use device memory."""
+def find_who_holds_memory(*, shortage: Shortage, devices: Devices) -> tuple[Fix, ...]:
+    """Return how to find the programs that use device memory; how to stop one that is known for keeping it."""
     if shortage.library == "mps":
         return ()
     if "hip" in shortage.text or "HIP" in shortage.text:
         return (Fix("end-what-holds-amd-memory"),)
+    names = [process.name for device in devices or () for process in device.processes or ()]
+    ollama = (Fix("stop-models-of-ollama"),) if any("ollama" in name.lower() for name in names) else ()
     if shortage.others_pids:
         pids = [*map(str, shortage.others_pids)]
-        return (Fix("end-processes-that-hold-memory", pids=",".join(pids), largest=pids[0]),)
-    return (Fix("end-what-holds-memory"),)
+        return (*ollama, Fix("end-processes-that-hold-memory", pids=",".join(pids), largest=pids[0]))
+    return (*ollama, Fix("end-what-holds-memory"))
 
 
 @fix

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.conclusions import Facts
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.model import Attempts, Container, Fix, Place, Python, Remedy, System
+from gpudoctor.model import Attempts, Container, Fix, Place, Python, Remedy, Snapshot, System
 from gpudoctor.readers.report import read_texts
 from gpudoctor.remedies import fitting
 from gpudoctor.remedies.fitting import fitted, untried_first
@@ -211,3 +212,10 @@ def test_what_only_looks_or_restarts_is_what_is_left_of_a_remedy_for_another_sys
     before: tuple[str, ...], after: tuple[str, ...], lost: bool
 ) -> None:
     assert fitting._is_lost(Remedy(summary="", commands=before), Remedy(summary="", commands=after)) is lost
+
+
+def test_without_root_an_administrator_is_asked() -> None:
+    attempts = Attempts(commands=("^sudo |^needs root$",))
+    remedies = (Remedy(summary="Reboot", commands=("sudo reboot",), needs=("root", "reboot")), Remedy(summary="Wait"))
+    found = Facts(Snapshot(), attempts=attempts).call(fitted, remedies=remedies)
+    assert [remedy.summary for remedy in found] == ["Wait", "Ask an administrator. Reboot"]

@@ -3,7 +3,19 @@
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import Container, Device, Fix, PackageVersion, Remedy, Shortage, Snapshot, Symptom, System, Torch
+from gpudoctor.model import (
+    Container,
+    Device,
+    DeviceProcess,
+    Fix,
+    PackageVersion,
+    Remedy,
+    Shortage,
+    Snapshot,
+    Symptom,
+    System,
+    Torch,
+)
 from gpudoctor.remedies.fixes import remedies_of
 from gpudoctor.remedies.memory import PROGRAMS
 from tests.remedies.made import made, made_one
@@ -147,3 +159,10 @@ def test_compose_comes_first_if_it_started_the_container(compose: bool | None, f
     container = Container(engine="docker", compose=compose)
     remedies = made(Fix("enlarge-shared-memory", in_container=True), container=container)
     assert remedies[0].summary.startswith(first)
+
+
+def test_a_model_that_ollama_keeps_is_stopped() -> None:
+    holder = Device(nvml_index=0, processes=(DeviceProcess(pid=7, name="/usr/local/bin/ollama"),))
+    shortage = Shortage(cause="others", library="torch", others_pids=(7,))
+    first, *_ = made(Fix("find-who-holds-memory"), shortage=shortage, devices=(holder,))
+    assert first.commands == ("ollama ps", "ollama stop MODEL")
