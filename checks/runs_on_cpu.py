@@ -22,6 +22,7 @@ NAMES = {
     "lightgbm": "LightGBM",
     "dgl": "DGL",
     "dlib": "dlib",
+    "tch": "tch",
 }
 # These support AMD and Apple GPUs without CUDA.
 WITHOUT_CUDA = ("ollama", "llama-cpp", "torch", "")
