@@ -11,8 +11,7 @@ NVIDIA = "CUDA_VISIBLE_DEVICES"
 UNSET = Fix("unset-variable", name=NVIDIA, summary=f"Remove {NVIDIA}: programs then see every GPU")
 
 NAME_ONE = (
-    "Name a GPU that exists: the numbers start at 0. If a startup file (~/.bashrc) or the settings of the system set "
-    "the variable, change it there"
+    "Name a GPU that exists: the numbers start at 0. If the variable is set for good (~/.bashrc), change it there"
 )
 
 
@@ -90,6 +89,8 @@ def _all_hidden(choice: DeviceChoice, because: str = "") -> Finding:
         choice.name,
         f'{choice.name}="{choice.value}" hides {gpus}{f": {because}" if because else ""}',
         (f"environment.{choice.name}",),
+        # Slurm sets this value for a job that asked for no GPU. Source: https://slurm.schedmd.com/gres.html
+        *((Fix("ask-batch-system-for-hidden-gpu"),) if choice.value == "NoDevFiles" else ()),
         Fix("show-hidden-gpus", name=choice.name),
         Fix("set-variable", name=choice.name, value="0", summary=NAME_ONE),
     )

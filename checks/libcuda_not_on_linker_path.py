@@ -40,7 +40,8 @@ def libcuda_not_on_linker_path(
     skip_unless(not place.in_wsl, "wsl-driver-problem checks where libcuda is in WSL")
     said = first(of_kind(symptoms, "nvidia-smi-works-reported"))
     # A loaded module whose version a program prints shows a driver too: the program read it, but found no libcuda.
-    shows_driver = said is not None or driver.module_version is not None
+    listed = bool(devices) and not driver.nvml_error and bool(of_kind(symptoms, "shown-nvidia-smi"))
+    shows_driver = said is not None or driver.module_version is not None or listed
     messages = of_kind(symptoms, *LOADERS) or (of_kind(symptoms, "libcuda-not-found") if shows_driver else ())
     loader = first(messages) if not pytorch.available and not place.is_windows else None
     # nvidia-smi needs no libcuda: it showed a driver.
@@ -50,6 +51,8 @@ def libcuda_not_on_linker_path(
         facts, works = ("driver.version",), f"driver {driver.version} works"
         if not driver_answers and said is not None:
             facts, works = (said.fact,), "nvidia-smi works"
+        elif not driver_answers and listed:
+            facts, works = ("devices[0].name",), "nvidia-smi lists the GPU"
         elif not driver_answers:
             facts, works = ("driver.module_version",), f"the driver's kernel module {driver.module_version} is loaded"
         summary = f"The loader finds no {library}, although {works}"
@@ -58,7 +61,7 @@ def libcuda_not_on_linker_path(
             summary,
             (loader.fact, *facts),
             Fix("find-libcuda"),
-            certain=driver_answers or driver.module_version is not None,
+            certain=driver_answers or listed or driver.module_version is not None,
         )
         return
     opened = first(of_kind(symptoms, "libcuda-not-opened"))

@@ -6,6 +6,7 @@ from gpudoctor.data.numerics import NOT_FINITE, UNIT_ROUNDOFF, error_bound, has_
 from gpudoctor.model import Finding, Fix, PrecisionResult, TorchRuntime
 from gpudoctor.registry import Skip, check, known, skip_unless
 from gpudoctor.symptoms import Symptoms, of_kind
+from gpudoctor.symptoms.answers import answers
 
 
 @check(family="torch")
@@ -18,6 +19,10 @@ def torch_wrong_results(torch_runtime: TorchRuntime, symptoms: Symptoms = None) 
     tf32-precision-surprise, and overflow in fp16 alone is fp16-nan. An exception counts in float32 only.
     Reference: https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html
     """
+    shown = answers(symptoms, "torch-wrong-results")
+    if shown:
+        yield from shown
+        return
     results = known(torch_runtime.precision_results, "torch_runtime.precision_results")
     skip_unless(results, "PyTorch has no GPU to compute on")
     out_of_memory = {symptom.fact for symptom in of_kind(symptoms, "@torch-memory-full")}

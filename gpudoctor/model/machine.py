@@ -68,6 +68,9 @@ class System:
         str | None, Fact("version of glibc; empty if the C library is another (musl)", source="confstr")
     ] = None
     wsl: Annotated[int | None, Fact("1 or 2 inside WSL, 0 outside", source="/proc/version")] = None
+    shell: Annotated[
+        str | None, Fact('the shell of Windows whose prompt is shown: "cmd", "powershell"', source="report")
+    ] = None
     container: Annotated[
         str | None,
         Fact('engine of the container this runs in: "docker", "podman", "kubernetes", "lxc"; empty outside one'),

@@ -81,6 +81,9 @@ class Python:
     project: Annotated[
         str | None, Fact('tool whose lock file decides what is installed: "uv", "poetry", "pixi"; "" for none')
     ] = None
+    runner: Annotated[
+        str | None, Fact('what the user starts its python with: "pipenv run", "micromamba run -n ml"', source="report")
+    ] = None
     externally_managed: Annotated[bool | None, Fact("the distribution forbids pip in it (PEP 668)")] = None
     free_threaded: bool | None = None
     platform_tag: Annotated[str | None, Fact('"linux_x86_64"', source="sysconfig.get_platform")] = None

@@ -31,7 +31,7 @@ _NAMED = regex(
     r"(?!(?:it|the|my|an?|this|that|and|or|but|to|in|on|for|with|is|was|not|can|will|does|did|then|again|after|commands?"
     r"|(?:fix|solv|resolv|mak|giv|com)e[sd]?|(?:fix|help|work|show|bring|say|return|fail|seem)(?:s|ed)?)\b(?![.-]))"
     # Nothing but options follows the name, except after exec: "docker restart always helps" is a sentence.
-    r"([\w](?:[\w.-]{0,79}\w))(?![\w:/])(?(ends)(?=[^\S\n]{0,9}(?:[\n`\"');|&>-]|\d>|\Z))|(?!\.\s))"
+    r"([\w](?:[\w.-]{0,79}\w))(?![\w:/.-])(?(ends)(?=[^\S\n]{0,9}(?:[\n`\"');|&>#-]|\d>|\Z))|(?!\.\s))"
     r"|\bkubectl (?:-n \S{1,60} |--\S{1,80} ){0,2}(?:exec|logs|delete pod|describe pod|get pod) "
     r"(?:-(?!n )\S{1,40} ){0,3}((?:pod/)?[a-z][\w.-]{2,80}(?: (?:-n|--namespace) [\w-]{1,60})?)"
     r"|\bcontainer_name: [\"']?([\w][\w.-]{1,80})|\bcontainer (?:is )?(?:named|called) [\"'`]?([\w][\w.-]{1,80})"
@@ -41,6 +41,7 @@ _NAMED = regex(
 _SHELL_WITHOUT_SMI = regex(
     r"\b(?:ba|z|da)?sh: (?:\d{1,4}: )?(?:line \d{1,4}: )?nvidia-smi: (?:command )?not found", "nvidia-smi: "
 )
+_SERVICES = regex(r"(?m)^services:\s*$", "services:")
 # "docker run --gpus all ubuntu nvidia-smi works": the container in question is another one.
 _TEST_THAT_WORKS = regex(
     r"(?i)nvidia-smi[`'\"]{0,2},? (?:prints|shows|works|lists|displays|(?:is|runs) (?:fine|ok)|gives the table)",
@@ -72,6 +73,9 @@ def read_starts(text: Text) -> Iterator[Facts]:
     starts = [start for line in lines for start in _starts(line)]
     if _SHELL_WITHOUT_SMI.search(text.flat):
         # A shell prompt is from a different container than one that was started to run nvidia-smi.
+        starts = [start for start in starts if start.program != "nvidia-smi"]
+    if _SERVICES.search("\n".join(text.lines)):
+        # The container in question is that of a service; another one that runs nvidia-smi is a test.
         starts = [start for start in starts if start.program != "nvidia-smi"]
     for start in reversed(starts[-10:]):
         yield {"container": _container(start)}
@@ -150,7 +154,9 @@ def _parsed(arguments: str) -> tuple[dict[str, list[str]], str, str]:
 def _container(start: Start) -> Container:
     options = start.options
     if start.engine == "singularity":
-        return Container(engine="singularity", gpus_requested="--nv" in options or "--nvccli" in options)
+        file = start.image if re.fullmatch(r"[\w./~-]{1,200}\.(?:sif|simg)", start.image) else None
+        asked = "--nv" in options or "--nvccli" in options
+        return Container(engine="singularity", image=file, gpus_requested=asked)
     runtime = next(iter(options.get("--runtime", ())), None)
     devices = options.get("--device", [])
     gpus = bool([value for value in options.get("--gpus", ()) if value not in ("0", "none")])

@@ -18,6 +18,8 @@ _SHOWN = regex(
     r"(?:((?:bin|Scripts)/python[\d.]{0,5}(?:\.exe)?|python\.exe)|(?:lib(?:64)?/python(3(?:\.\d{1,2})?)|Lib)/(?:site|dist)-packages(?:/.*)?"
     r"|(vcruntime140(?:_1)?|python3\d{0,2})\.dll)"
 )
+# A name that was replaced in the text: only that of the own home can be written otherwise.
+_MASKED = regex(r"(?i)(?:^|/)(?:user|host)/")
 _HOME = regex(r"(?i)^(?:/home|/Users|[A-Z]:/Users)/user/")
 # Installed for all users: if the text also shows an environment, the program runs in that one.
 _SHARED = regex(r"(?i)/usr/|/Library/|/opt/homebrew/|[A-Z]:/(?:Program Files[^/]*/)?Python[\d-]*/|.*/Programs/Python/")
@@ -38,6 +40,12 @@ _PATH_BEFORE = regex(r"(?:[A-Za-z]:\\|[~/])[^\s$#>\"'`]*(?: [\w']+)? $")
 _COMFYUI_PORTABLE = regex(
     r"(?i)ComfyUI_windows_portable|\bcomfy ?ui\W{1,3}(?:windows )?portable|\bportable (?:\w+ )?comfy ?ui", "portable"
 )
+# Tools that start the Python of an environment that has no path in the text.
+_RUNNER = regex(
+    r"(?<![\w./-])((?:pipenv|hatch|pdm|rye) run"
+    r"|(?:micromamba|mamba|conda) run (?:-n|--name|-p|--prefix) [\w./-]{1,60}) python\b",
+    " run ",
+)
 _TYPED = regex(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")
 
 
@@ -57,6 +65,9 @@ def read(text: Text) -> Facts:
     if not own and "linux" not in text.lowered and _COMFYUI_PORTABLE.search(raw):
         return {"python": Python(executable=".\\python_embeded\\python.exe"), "system": System(os="windows")}
     if len(own) != 1:
+        runners = set(_RUNNER.findall(text.flat))
+        if len(runners) == 1:
+            return {"python": Python(runner=runners.pop())}
         typed = {match[1] for match in map(_TYPED.match, text.lines) if match}
         return {"python": Python(executable=typed.pop())} if len(typed) == 1 and not own else {}
     windows = bool(re.search(r"(?i)^[A-Z]:|\.exe$", own[0]))
@@ -86,9 +97,7 @@ def _named(path: str) -> Iterator[str]:
         path = f"{of_conda[1]}bin/python"
     match = _SHOWN.fullmatch(path)
     root, program, version, library = match.groups() if match else ("", "", "", "")
-    if not match or re.search(
-        r"(?i)[^:]/(?:home|Users)/user/", root
-    ):  # a masked name, which only the own home replaces
+    if not match or _MASKED.search(_HOME.sub("~/", root)):
         return
     if program:
         yield from (f"{root}{program}",) if root else ()

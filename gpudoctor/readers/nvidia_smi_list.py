@@ -18,6 +18,8 @@ _LISTED = regex(
     rf"\bGPU (?P<index>\d{{1,3}}): (?P<name>[^:()|]{{2,80}}?(?:\([^():]{{1,20}}\))?) ?\(UUID: ?(?P<uuid>GPU-{_UUID})\)"
     rf"|\bMIG [\w.+]{{4,20}} Device {{1,3}}\d{{1,3}}: ?\(UUID: ?(?P<mig>MIG-{_UUID})\)"
 )
+# Some people remove the UUIDs.
+_WITHOUT_UUID = regex(r"GPU (\d{1,3}): ((?:NVIDIA|Tesla|GeForce|Quadro) [\w .+-]{2,60})$")
 _QUERY = regex(r"--query-gpu[= ]\"?([a-z_.,]{3,1000})\"?", "--query-gpu")
 _COLUMN = regex(r"^[a-z]\w*(?:\.\w+){0,5}(?: \[[\w%/]{1,5}\])?$")
 _UNKNOWN = ("", "n/a", "not supported", "unknown error", "insufficient permissions", "not found")
@@ -41,6 +43,7 @@ def read(text: Text) -> Facts:
     listed = _listed(text.flat) if "(uuid:" in text.lowered else ()
     rows = list(_rows(text.lines))
     tabled = {device.nvml_index: device for device in (_device(n, row) for n, row in rows)}
+    listed = listed or tuple(_listed_without_uuid(text.lines))
     devices = join_devices(listed, tuple(tabled[index] for index in sorted(tabled))) or _matrix_devices(text)
     if devices:
         facts["devices"] = devices
@@ -48,6 +51,17 @@ def read(text: Text) -> Facts:
     if devices or version:
         facts["driver"] = Driver(installed=True, version=_read(DriverVersion.parse, version))
     return facts
+
+
+def _listed_without_uuid(lines: Sequence[str]) -> Iterator[Device]:
+    """Yield the devices of the lines that follow `nvidia-smi -L`."""
+    is_list = False
+    for line in lines:
+        found = _WITHOUT_UUID.match(line.strip())
+        if found and is_list:
+            yield Device(nvml_index=int(found[1]), name=found[2].strip())
+        else:
+            is_list = line.strip().endswith(("nvidia-smi -L", "nvidia-smi --list-gpus"))
 
 
 def read_gpustat(text: Text) -> Facts:

@@ -45,6 +45,8 @@ _OF_QUERY = (
     *("retired pages", "remapped rows", "fb memory usage", "gpu reset status"),
 )
 _OF_LISTS = (
+    "nvidia-smi -l",
+    "--list-gpus",
     *("(uuid:", "cpu affinity", "--query-gpu", "driver_version", "compute_cap", "uuid,", ", uuid", "pstate"),
     *("pci.bus_id", "memory.", ".gpu"),
 )

@@ -30,7 +30,9 @@ _WSL_VERSION = regex(r"\bWSL[ -]version: ?\d\.\d|\bWSL version: \d+\.\d+\.\d+|\b
 _WSL_STATUS = regex(r"\bDefault Version: ([12])\b", "Default Version")
 _WSL_ROW = regex(r"^\s*\*\s+[\w.-]{3,40}\s+(?:Running|Stopped)\s+([12])\s*$", "Running|Stopped")
 _WINDOWS = regex(r"Microsoft Windows \[Version \d+\.\d+|^OS Name:\s+Microsoft Windows", "Microsoft Windows")
-_WINDOWS_PROMPT = regex(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?(?:PS )?[A-Z]:\\[^\s>\n][^>\n]{0,150}>")
+_MACHINE = regex(r"\buname -m (x86_64|aarch64|arm64|ppc64le|armv7l)\b|\bEABI: (aarch64)\b", "uname -m|EABI: ")
+_ALPINE = regex(r"/etc/alpine-release\b|\bAlpine Linux v?3\.", "alpine-release|Alpine Linux")
+_WINDOWS_PROMPT = regex(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?(PS )?[A-Z]:\\(?:[^\s>\n][^>\n]{0,150})?>")
 # "(env) user@host folder % pip install torch": the prompt of zsh in macOS's own start file, /etc/zshrc.
 _MAC_PROMPT = regex(
     r"(?m)^[^\S\n]{0,8}(?:\([\w .@+-]{1,60}\) ?){0,2}[\w.-]{1,40}@[\w.-]{1,60} [^\s%]{1,80} % (?=[a-z./])", " % "
@@ -108,6 +110,12 @@ def _kernel(text: Text) -> Iterator[Facts]:
         yield {"system": System(os="linux", kernel=version[1], machine=machine, wsl=wsl_of_kernel(version[1]))}
     elif darwin:
         yield {"system": System(os="darwin", machine=darwin[1])}
+    machine = _MACHINE.search(text.flat)
+    if machine:
+        name = machine[1] or machine[2]
+        yield {"system": System(os=None if name in ("x86_64", "arm64") else "linux", machine=name)}
+    if _ALPINE.search(text.flat):
+        yield {"system": System(os="linux", distribution="alpine", glibc="")}
 
 
 def _release(text: Text) -> re.Match[str] | None:
@@ -144,7 +152,9 @@ def _windows(text: Text) -> Iterator[Facts]:
     elif "wsl" in text.lowered or re.search(r"(?m)^[\w.-]{1,40}@[\w.-]{1,40}:", text.raw):
         return
     elif any(map(_WINDOWS.search, text.lines)) or _WINDOWS_PROMPT.search(text.raw):
-        yield {"system": System(os="windows")}
+        of_powershell = [match[1] is not None for match in _WINDOWS_PROMPT.finditer(text.raw)]
+        shell = None if len({*of_powershell}) != 1 else "powershell" if of_powershell[0] else "cmd"
+        yield {"system": System(os="windows", shell=shell)}
     elif _MAC_PROMPT.search(text.raw):
         yield {"system": System(os="darwin")}
 

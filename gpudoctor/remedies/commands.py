@@ -26,6 +26,8 @@ _NOT_OF_ADD = {"--no-deps", "--find-links", "--extra-index-url", "--force-reinst
 REFUSED = "\0"
 """Begins and ends a value that must not be in a command: no name has such characters. See `fitting`."""
 
+_ENVIRONMENT_IN_HOME = r"(?i)(?:/home/|/users/|[a-z]:\\users\\)user[/\\].{1,200}[/\\]envs[/\\]([\w.-]{1,60})"
+
 
 @record
 class Environment:
@@ -93,7 +95,8 @@ class Environment:
     def _add(self, arguments: Sequence[str]) -> str:
         """Return the command that installs wheels and adds them and their index to the project file."""
         index = next((argument for argument in arguments if argument.startswith("https://")), "")
-        rest = [argument for argument in arguments if argument not in (index, "--index-url")]
+        options = ("--upgrade",) if self.project == "poetry" else ()  # add takes the newest version by itself
+        rest = [argument for argument in arguments if argument not in (index, "--index-url", *options)]
         source = index_name(index) if self.project == "poetry" else f"{index_name(index)}={index}"
         named = [{"poetry": "--source"}.get(self.project, "--index"), source] if index else []
         return f"{join([self.project, 'add', *named], self.windows)} {self._join(rest)}"
@@ -124,12 +127,15 @@ def environment_of(python: Python, system: System = System()) -> Environment:
         create = f"uv venv --python {interpreter} .venv" if installer == "uv" else f"{interpreter} -m venv .venv"
         return Environment(python=".venv/bin/python", windows=False, installer=installer, setup=(create,))
     is_conda = "conda" in (python.environment, python.installer)
+    # A report has another name in place of the home's, but conda finds the environment by its own name.
+    named = re.fullmatch(_ENVIRONMENT_IN_HOME, python.prefix or "")
+    prefix, name = ("", named[1]) if named else (python.prefix or "", python.conda_name or "")
     return Environment(
         python=interpreter,
         windows=windows,
         installer=installer,
-        conda_prefix=(python.prefix or "") if is_conda else "",
-        conda_name=(python.conda_name or "") if is_conda and not python.prefix else "",
+        conda_prefix=prefix if is_conda else "",
+        conda_name=name if is_conda and not prefix else "",
         project=python.project or "",
     )
 
@@ -154,6 +160,8 @@ def python_command(python: Python, *arguments: str) -> str:
 
 def program(python: Python, windows: bool) -> str:
     """Return the interpreter as the program of a command line. PowerShell needs "&" before a quoted program."""
+    if python.executable is None and python.runner and not python.project:
+        return f"{python.runner} python"
     if python.executable is None and (python.project or python.installer == "uv"):
         return "uv run --no-sync python" if not python.project else f"{python.project} run python"
     path = python.executable or "python"

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from gpudoctor.data.distributions import distribution_of
 from gpudoctor.model import Container, Fix, Place, Remedy, System
-from gpudoctor.remedies.commands import quote, quote_name
+from gpudoctor.remedies.commands import quote, quote_name, quote_value
 from gpudoctor.remedies.driver_install import update_driver
 from gpudoctor.remedies.fixes import fix, remedy_of_row
 
@@ -13,6 +13,7 @@ GUIDE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/lates
 DOCKER = "https://docs.docker.com/engine/containers/gpu/"
 PODMAN = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html"
 # Engines with another way to the GPU, and their fix.
+NV = "https://apptainer.org/docs/user/main/gpu.html"
 OTHER_ENGINES = {
     "kubernetes": "Ask for the GPU in the pod's resources: limits: nvidia.com/gpu: 1",
     "singularity": "Start the container again with --nv",
@@ -67,6 +68,9 @@ def start_container_with_gpu(
     If its own command line is unknown, the command tests the options with any image.
     """
     engine = engine_of(system, container)
+    if engine == "singularity" and container.image:
+        command = f"singularity exec --nv {quote_value(container.image)} nvidia-smi"
+        return Remedy(summary=summary or OTHER_ENGINES[engine], commands=(command,), needs=("restart",), reference=NV)
     if engine in OTHER_ENGINES:
         return Fix(f"start-{engine}-with-gpu", summary=summary or OTHER_ENGINES[engine])
     if place.is_tegra:
@@ -103,6 +107,8 @@ def start_container_in_its_way_with_gpu(*, container: Container) -> tuple[Fix, .
     compose = Fix("reserve-gpu-in-compose")
     if container.engine == "kubernetes":
         return (run, Fix("let-kubernetes-use-gpu"))
+    if container.engine == "singularity":
+        return (run,)
     if container.compose:
         return (compose, run, toolkit)
     if container.engine in (None, "docker"):

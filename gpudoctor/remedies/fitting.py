@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpudoctor.model import Attempts, Container, Place, Python, Remedy, System
+from gpudoctor.model import Attempts, Container, Place, Python, Remedy, Symptom, System
 from gpudoctor.model.codec import json_next_to
 from gpudoctor.remedies.commands import REFUSED, is_windows, quote_name
 
@@ -20,7 +20,7 @@ _RELATIVE = r"(?:\.[\\/])?([\w.-]+)[\\/]"
 NEEDS_ROOT = "needs root"
 
 
-def fitted(
+def fitted(  # noqa: PLR0913
     remedies: Sequence[Remedy],
     *,
     attempts: Attempts,
@@ -28,6 +28,7 @@ def fitted(
     place: Place,
     python: Python,
     system: System,
+    symptoms: tuple[Symptom, ...] | None = None,
 ) -> tuple[Remedy, ...]:
     """Return the remedies with commands for that machine; those that were tried or cannot be done are last."""
     os_name = "windows" if place.is_windows or is_windows(python, system) else system.os
@@ -37,14 +38,17 @@ def fitted(
     remedies = list(map(_without_refused, remedies))
     if python.project == "pixi":
         remedies = list(map(_for_pixi, remedies))
-    found = [_named(_for_shell(remedy, os_name or "", place), container, podman) for remedy in remedies]
+    elif any(symptom.kind == "micromamba-shown" for symptom in symptoms or ()):
+        remedies = list(map(_for_micromamba, remedies))
+    shells = (os_name or "", *(("cmd",) if os_name == "windows" and system.shell == "cmd" else ()))
+    found = [_named(_in_shells(remedy, shells, place), container, podman) for remedy in remedies]
     lost = [_is_lost(old, new) for old, new in zip(remedies, found, strict=True)]
     folder = re.match(_RELATIVE, python.executable or "")
     if folder:
         found = [_in_folder(remedy, python.executable or "", folder[1]) for remedy in found]
-    if any(re.search(pattern, NEEDS_ROOT) for pattern in attempts.commands):
-        found = [_by_administrator(remedy) for remedy in found]
-    return untried_first([found[n] for n in sorted(range(len(found)), key=lost.__getitem__)], attempts)
+    ordered = untried_first([found[n] for n in sorted(range(len(found)), key=lost.__getitem__)], attempts)
+    without_root = any(re.search(pattern, NEEDS_ROOT) for pattern in attempts.commands)
+    return tuple(map(_by_administrator, ordered)) if without_root else ordered
 
 
 def _by_administrator(remedy: Remedy) -> Remedy:
@@ -79,6 +83,11 @@ def _for_pixi(remedy: Remedy) -> Remedy:
     return replace(remedy, commands=tuple(commands))
 
 
+def _for_micromamba(remedy: Remedy) -> Remedy:
+    """Return the remedy with micromamba, which takes conda's options and stands where conda may be missing."""
+    return replace(remedy, commands=tuple(re.sub(r"^conda (?=[a-z])", "micromamba ", c) for c in remedy.commands))
+
+
 def _is_lost(old: Remedy, new: Remedy) -> bool:
     """Return whether no changing command is left because all are for another system."""
     changing = [command for command in new.commands if not re.match(r"(?:sudo )?reboot$", command)]
@@ -91,11 +100,17 @@ def untried_first(remedies: Sequence[Remedy], attempts: Attempts) -> tuple[Remed
     def tried(remedy: Remedy) -> bool:
         changing = [command for command in remedy.commands if not re.match(_VERIFIES, command)] or [remedy.summary]
         needs = [f"needs {need}" for need in remedy.needs]
-        return any(re.search(p, need) for p in attempts.commands for need in needs) or all(
-            any(re.search(p, text) for p in attempts.commands) for text in changing
-        )
+        excluded = [need for p in attempts.commands for need in needs if re.search(p, need)]
+        named = any(re.match(p, remedy.summary) for p in attempts.commands)
+        return bool(excluded) or named or all(any(re.search(p, text) for p in attempts.commands) for text in changing)
 
     return tuple(sorted(remedies, key=tried))
+
+
+def _in_shells(remedy: Remedy, shells: Sequence[str], place: Place) -> Remedy:
+    for shell in shells:
+        remedy = _for_shell(remedy, shell, place)
+    return remedy
 
 
 def _for_shell(remedy: Remedy, system: str, place: Place) -> Remedy:
@@ -103,7 +118,10 @@ def _for_shell(remedy: Remedy, system: str, place: Place) -> Remedy:
     rules = json_next_to(__file__, "shells").get(system)
     if rules is None or place.in_wsl:
         return remedy
-    return replace(remedy, commands=tuple(_translated(remedy.commands, rules)))
+    summary = remedy.summary or ""
+    for words, others in rules.get("say", ()):
+        summary = summary.replace(words, others)
+    return replace(remedy, summary=summary, commands=tuple(_translated(remedy.commands, rules)))
 
 
 def _translated(commands: Sequence[str], rules: dict[str, Any]) -> Iterator[str]:

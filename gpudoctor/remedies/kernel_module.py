@@ -55,6 +55,15 @@ def keep_nouveau_out(*, system: System) -> Remedy:
 def build_kernel_module(*, system: System, driver: Driver) -> Remedy:
     """Return how to build the module for the running kernel, with DKMS or what the distribution has instead."""
     row = _row(system)
+    if row.get("id") == "arch" and not driver.dkms:
+        return Remedy(
+            summary="Reboot into the installed kernel: with a new kernel, Arch Linux removes the modules of the one "
+            "that still runs. If uname -r is the installed kernel already, install the package of its headers, and "
+            "nvidia-dkms or nvidia-open-dkms",
+            commands=("uname -r", "pacman -Q linux", with_sudo("reboot", system)),
+            needs=("root", "reboot"),
+            reference="https://wiki.archlinux.org/title/NVIDIA",
+        )
     build = "dkms autoinstall" if driver.dkms else row.get("module_build", "dkms autoinstall")
     builder = {"dkms": "DKMS"}.get(build.split()[0], build.split()[0])
     kernel = f" {system.kernel}" if system.kernel else ""

@@ -7,11 +7,21 @@ from gpudoctor.model import Fix, Place, System
 from gpudoctor.remedies.fixes import fix
 
 WSL_FOLDER = "/usr/lib/wsl/lib"
+NIXOS_FOLDER = "/run/opengl-driver/lib"
 USUAL_FOLDER = "/usr/lib/x86_64-linux-gnu"  # on Debian and Ubuntu
 
 
 # A shell expands other characters inside double quotes, and no library is in such a folder.
 PLAIN_PATH = re.compile(r"[\w@+=:,./~-]+")
+
+
+@fix
+def find_libcuda(*, system: System) -> tuple[Fix, ...]:
+    """Return how to make the loader find the driver's libcuda. Source for NixOS: https://nixos.wiki/wiki/CUDA"""
+    if system.distribution == "nixos":
+        return (Fix("add-folder-for-this-shell", folder=NIXOS_FOLDER),)
+    usual = distribution_of(system).get("libraries", USUAL_FOLDER)
+    return (Fix("find-folder-of-libcuda"), Fix("add-folder-for-this-shell", folder=usual))
 
 
 @fix

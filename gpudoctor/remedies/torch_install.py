@@ -88,13 +88,13 @@ def install_torch(  # noqa: PLR0913
         return wheel if on_jetson else explain_no_build(machine, system, pytorch)
     environment = environment_of(python, system)
     if pytorch is not None and (pytorch.conda_build or pytorch.conda_cpuonly):
-        return _install_with_conda(environment, choice, machine, pytorch, _companions(python, origin))
+        return _install_with_conda(environment, choice, machine, pytorch, companions_of(python, origin))
     return Remedy(
         summary=_summary(choice, machine, environment, pytorch),
         commands=(
             *environment.setup,
             *_removal_of_rocm_triton(environment, python),
-            *_pip_commands(environment, choice, _companions(python, origin)),
+            *pip_commands(environment, choice, companions_of(python, origin)),
             environment.run(VERIFY),
         ),
         reference=REFERENCE if choice.build.release.startswith("2.") else PREVIOUS,
@@ -134,7 +134,7 @@ def reinstall_torch(*, python: Python, system: System, pytorch: Pytorch | Torch 
     return Remedy(summary=summary, commands=(*environment.setup, *commands), reference=REFERENCE)
 
 
-def _companions(python: Python, origin: Origin | None) -> dict[str, Package | None]:
+def companions_of(python: Python, origin: Origin | None) -> dict[str, Package | None]:
     """Return the companions to install with PyTorch: the installed ones; both for a report, which may not list them."""
     packages = {package.name: package for package in python.packages or ()}
     needed = [name for name in COMPANIONS if name in packages]
@@ -150,7 +150,8 @@ def _removal_of_rocm_triton(environment: Environment, python: Python) -> Iterato
         yield environment.uninstall([ROCM_TRITON])
 
 
-def _pip_commands(environment: Environment, choice: Choice, companions: Mapping[str, Package | None]) -> Iterator[str]:
+def pip_commands(environment: Environment, choice: Choice, companions: Mapping[str, Package | None]) -> Iterator[str]:
+    """Yield the commands that install a build of PyTorch with its companions by wheels."""
     variant = choice.build.variant
     known = torch_companions(choice.version)
     if choice.build.pypi_default and _numbers(choice.version) < FIRST_WITH_NAMED_DEFAULT:

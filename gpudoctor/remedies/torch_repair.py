@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpudoctor.data.torch_builds import torch_builds
-from gpudoctor.model import Device, Environment, Fix, KnownGpu, Python, Pytorch, Remedy, System, TorchKernels
+from gpudoctor.model import Device, Environment, Fix, KnownGpu, Origin, Python, Pytorch, Remedy, System, TorchKernels
 from gpudoctor.model.versions import ComputeCapability
 from gpudoctor.remedies.commands import environment_of, python_command
 from gpudoctor.remedies.fixes import Machine, fix
-from gpudoctor.remedies.torch_install import PREVIOUS, index_options, install_torch
+from gpudoctor.remedies.torch_choice import Choice
+from gpudoctor.remedies.torch_install import PREVIOUS, companions_of, install_torch, pip_commands
 
 INITIALISE = (
     "import os, torch; print(torch.__version__, torch.version.cuda, os.environ.get('CUDA_VISIBLE_DEVICES')); "
@@ -81,20 +82,23 @@ def install_torch_for_new_gpu(*, machine: Machine) -> Remedy:
 
 
 @fix
-def keep_torch_release(*, python: Python, system: System, pytorch: Pytorch) -> tuple[Remedy, ...]:
+def keep_torch_release(
+    *, python: Python, system: System, pytorch: Pytorch, origin: Origin | None = None
+) -> tuple[Remedy, ...]:
     """Return the CUDA versions of the release's builds: for any other the solver finds only the CPU build."""
     version = pytorch.version
     builds = torch_builds(version.minor_release) if version is not None else ()
     if version is None or not builds or version.release >= FIRST_WITHOUT_CHANNEL:
         return ()
     named = ", ".join(dict.fromkeys(str(build.cuda) for build in builds))
-    variant = builds[-1].variant
-    pinned = [*index_options(version.release, variant), f"torch=={version.public}+{variant}"]
+    wheels = pip_commands(
+        environment_of(python, system), Choice(build=builds[-1], version=version.public), companions_of(python, origin)
+    )
     keep = Remedy(
         summary=f"Keep {version.public}, which has builds for CUDA {named}: run conda remove cpuonly, then request one "
         "of these versions (package cudatoolkit, or pytorch-cuda since 1.13, from the channels pytorch and nvidia), or "
         "install pip's wheel",
-        commands=(environment_of(python, system).install(pinned),),
+        commands=tuple(wheels),
         reference=PREVIOUS,
     )
     return (keep,)

@@ -113,7 +113,7 @@ def test_somebody_says_that_conda_chose_it() -> None:
     assert finding.summary == "conda chose the CPU build of PyTorch 1.9.0, and CUDA was requested"
     assert finding.facts == ("symptoms[1].text", "symptoms[0].text")
     assert "builds for CUDA 10.2, 11.1" in finding.remedies[1].summary
-    assert finding.remedies[1].commands[0].endswith("torch==1.9.0+cu111")
+    assert finding.remedies[1].commands[0].endswith("torch==1.9.0+cu111 torchvision==0.10.0+cu111")
     assert run_check("conda-cpuonly-solved", torch=torch, symptoms=(CHOSEN,)).outcome is Outcome.SKIPPED
 
 

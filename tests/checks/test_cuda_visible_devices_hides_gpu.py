@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     Device,
     Driver,
@@ -19,7 +20,9 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.readers.report import read_texts
 from gpudoctor.testing import run_check
+from tests.own_checks import own_checks
 
 FOUR = tuple(Device(nvml_index=index, name="NVIDIA A100", uuid=f"GPU-{index}a{index}b") for index in range(4))
 
@@ -214,3 +217,10 @@ def test_a_number_that_no_visible_device_has(sections: dict[str, Any], facts: tu
     finding = run_check("cuda-visible-devices-hides-gpu", devices=FOUR, symptoms=symptoms, **sections).findings[0]
     assert (finding.subject, finding.facts) == ("device number", facts)
     assert "GPUs 0 to 3" in finding.summary
+
+
+def test_slurm_is_asked_for_a_gpu() -> None:
+    text = "$ echo $CUDA_VISIBLE_DEVICES\nNoDevFiles\n>>> torch.cuda.is_available()\nFalse\n"
+    report = run_checks(own_checks(), read_texts([("log", text.encode())]))
+    first = next(finding for finding in report.findings if finding.severity)
+    assert first.remedies[0].commands == ("srun --gres=gpu:1 nvidia-smi",)

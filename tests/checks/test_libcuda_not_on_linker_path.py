@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     Container,
     Device,
@@ -14,7 +15,9 @@ from gpudoctor.model import (
     Symptom,
     System,
 )
+from gpudoctor.readers.report import read_texts
 from gpudoctor.testing import run_check
+from tests.own_checks import own_checks
 
 HIDDEN = "/usr/local/nvidia lib64/libcuda.so.1"
 DRIVER = Driver(libcuda_path="", libcuda_files=(HIDDEN,), libcuda_error="libcuda.so.1: No such file or directory")
@@ -127,3 +130,13 @@ def test_a_container_that_asks_for_the_gpu_and_has_no_libcuda() -> None:
     assert run_check("driver-missing", **sections).reason == (
         "a container that asks for the GPU uses the driver of its host"
     )
+
+
+def test_nvidia_smi_lists_the_gpu_but_the_loader_finds_no_libcuda() -> None:
+    text = (
+        "$ nvidia-smi -L\nGPU 0: NVIDIA GeForce RTX 3090\n$ python -c 'import torch'\n"
+        "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory\n"
+    )
+    report = run_checks(own_checks(), read_texts([("log", text.encode())]))
+    first = next(finding for finding in report.findings if finding.severity)
+    assert first.check_id == "libcuda-not-on-linker-path"

@@ -3,8 +3,11 @@
 import pytest
 
 from gpudoctor.data.numerics import error_bound
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Outcome, PackageVersion, PrecisionResult, Python, Severity, System, Torch, TorchRuntime
+from gpudoctor.readers.report import read_texts
 from gpudoctor.testing import run_check
+from tests.own_checks import own_checks
 from tests.torch_runtimes import L4, T4, with_result, working
 
 CHECK = "torch-wrong-results"
@@ -106,3 +109,19 @@ def test_mps_is_checked_too() -> None:
     finding = run_check(CHECK, torch_runtime=TorchRuntime(precision_results=(result,))).findings[0]
     assert finding.subject == "mps"
     assert not any("nvidia" in command for remedy in finding.remedies for command in remedy.commands)
+
+
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [
+        ("torch.ones(3, device='cuda').sum()\ntensor(0., device='cuda:0')", True),
+        ("(torch.ones(2, device='cuda') + 1).cpu()\ntensor([0., 0.])", True),
+        ("torch.ones(3, device='cuda').sum()\ntensor(3., device='cuda:0')", False),
+        ("(torch.ones(3, device='cuda') * 0).sum()\ntensor(0., device='cuda:0')", False),
+    ],
+)
+def test_zeros_from_ones_are_wrong(shown: str, found: bool) -> None:
+    text = f">>> torch.cuda.is_available()\nTrue\n>>> {shown}\n"
+    report = run_checks(own_checks(), read_texts([("log", text.encode())]))
+    assert (report.verdict == "healthy") is not found
+    assert any(finding.check_id == "torch-wrong-results" for finding in report.findings) is found

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions import Facts
+from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import (
     Cupy,
     CupyRuntime,
@@ -20,8 +21,10 @@ from gpudoctor.model import (
     Torch,
     TorchRuntime,
 )
+from gpudoctor.readers.report import read_texts
 from gpudoctor.symptoms.matching import recognise
 from tests.checks.test_root_causes_driver import HEALTHY
+from tests.own_checks import own_checks
 
 PRODUCTS = tuple(
     PrecisionResult(device="cuda:0", precision=precision, relative_error=error)
@@ -135,3 +138,8 @@ CREATED = "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 1053
 def test_a_program_that_names_its_device_and_its_speed_uses_it(text: str, shown: bool) -> None:
     kinds = {item.symptom.kind for item in recognise(" ".join(text.split()))}
     assert bool(kinds & {"work-shown-device-and-speed", "work-shown-tensorflow"}) is shown
+
+
+def test_a_program_that_prints_one_letter_again_and_again_is_not_healthy() -> None:
+    text = f"load_tensors: offloaded 33/33 layers to GPU\n> hello\n{'G' * 20}\n"
+    assert run_checks(own_checks(), read_texts([("log", text.encode())])).verdict != "healthy"

@@ -160,3 +160,24 @@ def test_no_guess(text: str) -> None:
 def test_a_path_is_whole_or_is_not_used(line: str, executable: str | None) -> None:
     python = read(clean_text(line, "report.txt")).get("python")
     assert (python.executable if python is not None else None) == executable
+
+
+@pytest.mark.parametrize(
+    ("text", "runner"),
+    [
+        ('$ pipenv run python -c "import torch"', "pipenv run"),
+        ("$ micromamba run -n ml python train.py", "micromamba run -n ml"),
+        ("$ pipenv run python a.py\n$ hatch run python a.py", None),
+        ("$ pipenv run python a.py\n$ /v/bin/python a.py", None),
+    ],
+)
+def test_what_starts_python(text: str, runner: str | None) -> None:
+    python = read(clean_text(text, "report.txt")).get("python")
+    assert (python.runner if python is not None else None) == runner
+
+
+@pytest.mark.parametrize(
+    "path", ["/host/user/v/bin/python", "/data/user/envs/seg/bin/python", "/rds/user/v/bin/python"]
+)
+def test_a_path_with_a_replaced_name_is_not_used(path: str) -> None:
+    assert interpreter(f"$ {path} train.py") is None

@@ -155,7 +155,7 @@ def test_what_sets_no_variable(text: str) -> None:
                 arguments=("--device", "nvidia.com/gpu=all", "a/b"),
             ),
         ),
-        ("singularity exec x.sif python t.py\n", Container(engine="singularity", gpus_requested=False)),
+        ("singularity exec x.sif python t.py\n", Container(engine="singularity", image="x.sif", gpus_requested=False)),
         ("docker compose -f a.yml up --build\n", Container(engine="docker", compose=True, docker_installed=True)),
     ],
 )

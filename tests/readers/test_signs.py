@@ -49,6 +49,8 @@ SHORT = {
     ),
     "nvidia-smi -L": (
         "GPU 0: NVIDIA A30 (UUID: GPU-3f9d2c1a-0b7e-5d44-8a61-9be0c77d1f20)\n",
+        "$ nvidia-smi -L\nGPU 0: NVIDIA A30\n",
+        "$ nvidia-smi --list-gpus\nGPU 0: NVIDIA A30\n",
         "        GPU0    GPU1    CPU Affinity\nGPU0     X      NV18    0-47\n",
         "nvidia-smi --query-gpu=name --format=csv,noheader\nNVIDIA L4\n",
         "name, driver_version\nNVIDIA L4, 580.95.05\n",

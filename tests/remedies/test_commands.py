@@ -346,3 +346,19 @@ def test_conda_changes_the_environment_that_is_named(environment: Environment, c
 )
 def test_the_program_of_a_command_line(python: Python, windows: bool, shown: str) -> None:
     assert program(python, windows) == shown
+
+
+def test_python_is_started_as_the_user_starts_it() -> None:
+    assert python_command(Python(runner="pipenv run"), "-m", "pip", "list") == "pipenv run python -m pip list"
+    assert python_command(Python(runner="pipenv run", executable="/v/python"), "-V") == "/v/python -V"
+
+
+@pytest.mark.parametrize("prefix", ["/home/user/miniconda3/envs/ml", "C:\\Users\\user\\anaconda3\\envs\\ml"])
+def test_an_environment_in_a_home_whose_name_was_replaced_is_named(prefix: str) -> None:
+    environment = environment_of(Python(environment="conda", prefix=prefix))
+    assert environment.conda("install", ["x"]).replace(" --yes", "") == "conda install --name ml x"
+
+
+def test_poetry_add_takes_no_upgrade() -> None:
+    environment = environment_of(Python(project="poetry"))
+    assert environment.install(["--upgrade", "nvidia-cudnn-cu12"]) == "poetry add nvidia-cudnn-cu12"

@@ -166,3 +166,9 @@ def test_an_installed_toolkit_is_not_installed_again() -> None:
     commands = [command for remedy in remedies for command in remedy.commands]
     assert "sudo nvidia-ctk runtime configure --runtime=docker" in commands
     assert not any("apt-get install" in command for command in commands)
+
+
+def test_apptainer_starts_the_shown_file_and_needs_no_docker() -> None:
+    container = Container(engine="singularity", image="pytorch.sif")
+    (remedy,) = made(Fix("start-container-in-its-way-with-gpu"), container=container)
+    assert remedy.commands == ("singularity exec --nv pytorch.sif nvidia-smi",)

@@ -8,7 +8,7 @@ import pytest
 from gpudoctor.conclusions import Facts
 from gpudoctor.engine.catalog import load_checks
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.model import Attempts, Container, Fix, Place, Python, Remedy, Snapshot, System
+from gpudoctor.model import Attempts, Container, Fix, Place, Python, Remedy, Snapshot, Symptom, System
 from gpudoctor.readers.report import read_texts
 from gpudoctor.remedies import fitting
 from gpudoctor.remedies.fitting import fitted, untried_first
@@ -219,3 +219,21 @@ def test_without_root_an_administrator_is_asked() -> None:
     remedies = (Remedy(summary="Reboot", commands=("sudo reboot",), needs=("root", "reboot")), Remedy(summary="Wait"))
     found = Facts(Snapshot(), attempts=attempts).call(fitted, remedies=remedies)
     assert [remedy.summary for remedy in found] == ["Wait", "Ask an administrator. Reboot"]
+
+
+def test_cmd_gets_its_own_commands() -> None:
+    remedy = Remedy(
+        summary="Set it, also in ~/.bashrc",
+        commands=("export CUDA_VISIBLE_DEVICES=0", "printenv CUDA_VISIBLE_DEVICES", "unset LD_PRELOAD"),
+    )
+    in_cmd = fit(remedy, system=System(os="windows", shell="cmd"))
+    assert in_cmd.summary == "Set it, also in the environment variables of Windows"
+    assert in_cmd.commands == ("set CUDA_VISIBLE_DEVICES=0", "echo %CUDA_VISIBLE_DEVICES%", "set LD_PRELOAD=")
+    assert fit(remedy, system=System(os="windows")).commands[0] == "$env:CUDA_VISIBLE_DEVICES = '0'"
+
+
+def test_micromamba_stands_for_conda() -> None:
+    remedy = Remedy(summary="Install", commands=("conda install --name ml pytorch-gpu", "nvidia-smi"))
+    shown = (Symptom(kind="micromamba-shown", text="micromamba list"),)
+    found = Facts(Snapshot(symptoms=shown)).call(fitted, remedies=(remedy,))
+    assert found[0].commands == ("micromamba install --name ml pytorch-gpu", "nvidia-smi")

@@ -287,3 +287,8 @@ def test_an_enrolled_key_is_compared_with_the_signer() -> None:
         "modinfo -F signer nvidia",
         "sudo akmods --force",
     )
+
+
+def test_arch_boots_the_installed_kernel() -> None:
+    remedy = made_one(Fix("build-kernel-module"), system=System(os="linux", distribution="arch"), driver=Driver())
+    assert remedy.commands == ("uname -r", "pacman -Q linux", "sudo reboot")

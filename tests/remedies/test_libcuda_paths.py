@@ -3,8 +3,9 @@
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import Fix, Snapshot
+from gpudoctor.model import Fix, Snapshot, System
 from gpudoctor.remedies.fixes import remedies_of
+from tests.remedies.made import made
 
 
 @pytest.mark.parametrize(
@@ -20,3 +21,8 @@ def test_the_folder_in_the_commands(library: str, folder: str) -> None:
     commands = [c for r in remedies_of((Fix("link-libcuda", library=library),), Facts(Snapshot())) for c in r.commands]
     assert any(command.startswith(f'export LD_LIBRARY_PATH={folder}"$') for command in commands)
     assert not any("calc" in command or "id;" in command or "`" in command for command in commands)
+
+
+def test_nixos_has_its_own_folder() -> None:
+    remedy, *_ = made(Fix("find-libcuda"), system=System(os="linux", distribution="nixos"))
+    assert remedy.commands[0].startswith("export LD_LIBRARY_PATH=/run/opengl-driver/lib")
