@@ -9,6 +9,12 @@ from gpudoctor.readers.text import regex
 
 SYS_PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "darwin"}  # sys.platform → the system's name here
 
+# WSL that somebody cannot use is no WSL.
+NO_WSL = regex(
+    r"(?i)\bWSL ?2? (?:is|are) (?:disabled|blocked|forbidden|not (?:allowed|permitted|installed|available|an option))"
+    r"|\b(?:not allowed to|cannot|can't|may not|must not) (?:\w+ ){0,2}?WSL ?2?\b|\b(?:no|without) WSL ?2?\b"
+)
+
 _MACHINES = r"x86_64|aarch64|ppc64le|armv[78]l|i686|s390x|riscv64"
 # platform.platform(): "Linux-5.15.0-67-generic-x86_64-with-glibc2.31". Source: Lib/platform.py of CPython.
 _LINUX = regex(rf"Linux-([\w.+~-]{{1,80}}?)-({_MACHINES})(?:-with-([\w.-]{{1,60}}))?")

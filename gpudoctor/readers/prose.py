@@ -11,6 +11,7 @@ from gpudoctor.model.versions import CudaVersion, DriverVersion, PackageVersion
 from gpudoctor.readers.container_start import cuda_of_image, is_image
 from gpudoctor.readers.facts import Facts, joined
 from gpudoctor.readers.gpu_words import named_gpus
+from gpudoctor.readers.platform_facts import NO_WSL
 from gpudoctor.readers.text import Text, regex
 
 MOST_LINES = 4000  # a longer text is a log
@@ -197,7 +198,7 @@ def _topics() -> tuple[str, ...]:
 
 def _system(said: list[str], text: Text) -> Iterator[Facts]:
     """Yield the system; if both WSL and Windows are named, programs run in WSL."""
-    whole = _OTHER_SYSTEM.sub(" ", "\n".join(said))
+    whole = NO_WSL.sub(" ", _OTHER_SYSTEM.sub(" ", "\n".join(said)))
     distribution, version = _distribution(whole)
     if distribution is None and _PACMAN.search(text.flat):
         distribution = "arch"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpudoctor.model import CudaVersion, Driver, PackageVersion, Python, System, Toolkit
 from gpudoctor.parsers.linux import parse_os_release, parse_proc_driver_version
 from gpudoctor.readers.facts import Facts
-from gpudoctor.readers.platform_facts import SYS_PLATFORMS, wsl_of_kernel
+from gpudoctor.readers.platform_facts import NO_WSL, SYS_PLATFORMS, wsl_of_kernel
 from gpudoctor.readers.text import Text, regex
 
 LONGEST_VERSION = 200  # characters of /proc/driver/nvidia/version
@@ -149,7 +149,7 @@ def _windows(text: Text) -> Iterator[Facts]:
     if row or status or _WSL_VERSION.search(text.flat):
         found = row or status
         yield {"system": System(os="linux", wsl=int(found[1]) if found else 2)}
-    elif "wsl" in text.lowered or re.search(r"(?m)^[\w.-]{1,40}@[\w.-]{1,40}:", text.raw):
+    elif "wsl" in NO_WSL.sub(" ", text.lowered) or re.search(r"(?m)^[\w.-]{1,40}@[\w.-]{1,40}:", text.raw):
         return
     elif any(map(_WINDOWS.search, text.lines)) or _WINDOWS_PROMPT.search(text.raw):
         of_powershell = [match[1] is not None for match in _WINDOWS_PROMPT.finditer(text.raw)]

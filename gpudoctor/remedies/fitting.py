@@ -46,9 +46,20 @@ def fitted(  # noqa: PLR0913
     folder = re.match(_RELATIVE, python.executable or "")
     if folder:
         found = [_in_folder(remedy, python.executable or "", folder[1]) for remedy in found]
+    if any(symptom.kind == "python-run-in-container" for symptom in symptoms or ()):
+        found = [_in_image(remedy) for remedy in found]
     ordered = untried_first([found[n] for n in sorted(range(len(found)), key=lost.__getitem__)], attempts)
     without_root = any(re.search(pattern, NEEDS_ROOT) for pattern in attempts.commands)
     return tuple(map(_by_administrator, ordered)) if without_root else ordered
+
+
+def _in_image(remedy: Remedy) -> Remedy:
+    """Return the remedy, for packages that are in a container and not on its host."""
+    if not any(" pip install " in command or " uv pip " in command for command in remedy.commands):
+        return remedy
+    return replace(
+        remedy, summary=f"In the container's image, not on its host (RUN in the Dockerfile): {remedy.summary}"
+    )
 
 
 def _by_administrator(remedy: Remedy) -> Remedy:

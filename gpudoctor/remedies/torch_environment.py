@@ -13,9 +13,9 @@ from gpudoctor.data.torch_wheels import (
     releases_asked_for,
     releases_for,
 )
-from gpudoctor.model import Fix, Gpu, PackageVersion, Python, Remedy, System, TorchRequest
+from gpudoctor.model import Fix, Gpu, PackageVersion, Place, Python, Remedy, System, TorchRequest
 from gpudoctor.remedies.commands import environment_of, is_windows, join, module_name, python_command, quote_value
-from gpudoctor.remedies.fixes import Machine, fix
+from gpudoctor.remedies.fixes import Machine, fix, remedy_of_row
 from gpudoctor.remedies.torch_install import PREVIOUS, REFERENCE, index_options, install_torch
 
 
@@ -93,9 +93,11 @@ def use_python_of_wheel(*, version: str, platform: str) -> tuple[Fix, Remedy]:
 
 @fix
 def use_python_with_torch_wheel(
-    *, machine: Machine, torch_request: TorchRequest, python: Python, system: System
+    *, machine: Machine, torch_request: TorchRequest, python: Python, system: System, place: Place = Place()
 ) -> tuple[Remedy, ...]:
     """Return how to get a package without a wheel: with another Python, platform or release."""
+    if place.is_tegra:
+        return (remedy_of_row("install-torch-for-jetson", system, python),)
     request = torch_request
     own = python.version.minor_release if python.version is not None else ""
     needs_64_bit = is_32_bit(python.platform_tag)

@@ -211,3 +211,10 @@ def test_windows_gets_a_cuda_build(typed: str, says: str, first: str, command: s
     assert says in finding.summary
     assert finding.remedies[0].summary.startswith(first)
     assert any(command in each for each in finding.remedies[0].commands)
+
+
+def test_a_jetson_gets_its_own_wheels() -> None:
+    typed = "Jetson AGX Orin, JetPack 5.1.2\n$ python3 --version\nPython 3.7.0\n$ pip install torch\n"
+    report = run_checks(own_checks(), read_texts([("log", (typed + NOT_FOUND).encode())]))
+    (finding,) = (found for found in report.findings if found.check_id == "python-version-no-wheel")
+    assert "jetson-ai-lab" in " ".join(finding.remedies[0].commands)

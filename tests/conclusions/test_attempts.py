@@ -70,6 +70,8 @@ from gpudoctor.symptoms.matching import recognise
                 ("I already run docker with --shm-size=8g", "docker run --gpus all --shm-size=8g IMAGE"),
                 ("rmmod nvidia_uvm; modprobe nvidia_uvm did not help", "sudo rmmod nvidia_uvm"),
                 ("I already use batch size 1 and fp16", "Make the job smaller: a smaller batch size"),
+                ("I'm not allowed to install WSL here", "wsl --install"),
+                ("I also set PYTORCH_CUDA_ALLOC_CONF=x", "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
                 ("I enrolled the key already", "sudo mokutil --import /var/lib/dkms/mok.pub"),
                 ("I have PYTORCH_ENABLE_MPS_FALLBACK=1 set", "export PYTORCH_ENABLE_MPS_FALLBACK=1"),
             )

@@ -105,6 +105,7 @@ def test_a_person_says_it(text: str) -> None:
                 "Inference works on the CPU with 30 tokens/s, good enough. I have a GTX 1650 for games",
             )
         ),
+        "使用3090训练自己数据集时,GPU显存占用正常,但GPU利用率经常为0,隔很久才会有利用率",
         "how to run an ollama model on CPU instead of GPU even if the GPU is available?",
         (
             "load_tensors: offloaded 33/33 layers to GPU\nload_tensors: CUDA0 model buffer size = 4403.49 MiB\n"

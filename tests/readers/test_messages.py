@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gpudoctor.model import SECTIONS, CudaVersion, Device, Snapshot
 from gpudoctor.readers import messages
+from gpudoctor.readers.report import read_texts
 from gpudoctor.readers.text import clean_text
 from gpudoctor.symptoms.pruning import words_of
 from gpudoctor.symptoms.tables import FailureMessage, failure_messages, row_of, rows_in_question
@@ -161,3 +162,10 @@ def test_a_message_of_a_program_has_no_mark_for_a_new_line() -> None:
         "symptoms"
     ]
     assert "CUDA driver version is insufficient for CUDA runtime version" in [symptom.text for symptom in symptoms]
+
+
+def test_pip_that_the_system_forbids() -> None:
+    text = "$ pip install torch\nerror: externally-managed-environment\n"
+    python = read_texts([("report.txt", text.encode())]).python
+    assert python is not None
+    assert python.externally_managed

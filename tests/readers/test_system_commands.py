@@ -4,6 +4,7 @@ import pytest
 
 from gpudoctor.model import Driver, DriverVersion, PackageVersion, Python, System, Toolkit
 from gpudoctor.readers.facts import Facts
+from gpudoctor.readers.report import read_texts
 from gpudoctor.readers.system_commands import read_system
 from gpudoctor.readers.text import clean_text
 
@@ -123,3 +124,17 @@ def test_python(text: str, version: str, os: str | None) -> None:
 def test_a_32_bit_python() -> None:
     text = "Python 3.10.6 (tags/v3.10.6:9c7b4bd, Aug  1 2022, 21:38:17) [MSC v.1932 32 bit (Intel)]\n"
     assert read(text) == [{"python": Python(version=PackageVersion("3.10.6"), platform_tag="win32")}]
+
+
+@pytest.mark.parametrize(
+    ("text", "system"),
+    [
+        ("WSL is disabled by my company.\nC:\\Users\\P>python -V\nPython 3.11.7\n", "windows"),
+        ("I'm not allowed to install WSL on this laptop.\nC:\\app>python -V\nPython 3.11.7\n", "windows"),
+        ("In WSL:\n$ uname -r\n5.15.167.4-microsoft-standard-WSL2\n", "linux"),
+    ],
+)
+def test_wsl_that_cannot_be_used_is_no_wsl(text: str, system: str) -> None:
+    found = read_texts([("report.txt", text.encode())]).system
+    assert found is not None
+    assert (found.os, bool(found.wsl)) == (system, system == "linux")

@@ -237,3 +237,13 @@ def test_micromamba_stands_for_conda() -> None:
     shown = (Symptom(kind="micromamba-shown", text="micromamba list"),)
     found = Facts(Snapshot(symptoms=shown)).call(fitted, remedies=(remedy,))
     assert found[0].commands == ("micromamba install --name ml pytorch-gpu", "nvidia-smi")
+
+
+def test_packages_of_a_container_are_installed_in_its_image() -> None:
+    remedies = (Remedy(summary="Install it", commands=("python -m pip install x",)), Remedy(summary="Wait"))
+    shown = (Symptom(kind="python-run-in-container", text="docker run my-img python -c"),)
+    found = Facts(Snapshot(symptoms=shown)).call(fitted, remedies=remedies)
+    assert [remedy.summary for remedy in found] == [
+        "In the container's image, not on its host (RUN in the Dockerfile): Install it",
+        "Wait",
+    ]
