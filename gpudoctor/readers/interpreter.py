@@ -43,7 +43,7 @@ _COMFYUI_PORTABLE = regex(
 # Tools that start the Python of an environment that has no path in the text.
 _RUNNER = regex(
     r"(?<![\w./-])((?:pipenv|hatch|pdm|rye) run"
-    r"|(?:micromamba|mamba|conda) run (?:-n|--name|-p|--prefix) [\w./-]{1,60}) python\b",
+    r"|(?:micromamba|mamba|conda) run (?:-n|--name|-p|--prefix) [\w./][\w./-]{0,59}) python\b",
     " run ",
 )
 _TYPED = regex(r"(?:sudo )?(python3(?:\.\d{1,2})?) ")

@@ -9,7 +9,7 @@ from gpudoctor.readers.text import regex
 
 SYS_PLATFORMS = {"linux": "linux", "win32": "windows", "darwin": "darwin"}  # sys.platform → the system's name here
 
-# WSL that somebody cannot use is no WSL.
+# WSL that somebody cannot use does not count.
 NO_WSL = regex(
     r"(?i)\bWSL ?2? (?:is|are) (?:disabled|blocked|forbidden|not (?:allowed|permitted|installed|available|an option))"
     r"|\b(?:not allowed to|cannot|can't|may not|must not) (?:\w+ ){0,2}?WSL ?2?\b|\b(?:no|without) WSL ?2?\b"

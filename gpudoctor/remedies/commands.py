@@ -26,6 +26,7 @@ _NOT_OF_ADD = {"--no-deps", "--find-links", "--extra-index-url", "--force-reinst
 REFUSED = "\0"
 """Begins and ends a value that must not be in a command: no name has such characters. See `fitting`."""
 
+_RUNNER = r"(?a:(?:pipenv|hatch|pdm|rye) run|(?:micromamba|mamba|conda) run --?(?:n|name|p|prefix) [\w./][\w./-]{0,59})"
 _ENVIRONMENT_IN_HOME = r"(?i)(?:/home/|/users/|[a-z]:\\users\\)user[/\\].{1,200}[/\\]envs[/\\]([\w.-]{1,60})"
 
 
@@ -161,7 +162,7 @@ def python_command(python: Python, *arguments: str) -> str:
 def program(python: Python, windows: bool) -> str:
     """Return the interpreter as the program of a command line. PowerShell needs "&" before a quoted program."""
     if python.executable is None and python.runner and not python.project:
-        return f"{python.runner} python"
+        return f"{python.runner if re.fullmatch(_RUNNER, python.runner) else refused(python.runner)} python"
     if python.executable is None and (python.project or python.installer == "uv"):
         return "uv run --no-sync python" if not python.project else f"{python.project} run python"
     path = python.executable or "python"

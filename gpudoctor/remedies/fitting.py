@@ -63,7 +63,7 @@ def _in_image(remedy: Remedy) -> Remedy:
 
 
 def _by_administrator(remedy: Remedy) -> Remedy:
-    """Return the remedy, for a user who is no administrator."""
+    """Return the remedy, for a user without administrator rights."""
     return replace(remedy, summary=f"Ask an administrator. {remedy.summary}") if "root" in remedy.needs else remedy
 
 

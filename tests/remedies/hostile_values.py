@@ -40,6 +40,8 @@ DISCRIMINATORS: dict[str, dict[str, Any]] = {
                      "conda_build": "cuda", "engine": "docker", "container": "", "build": "cuda", "compose": False},
     "linux, uv": {"os": "linux", "machine": "x86_64", "environment": "venv", "installer": "uv", "wsl": 2,
                   "container": "docker", "text": PackageVersion("2.4.1+cu121"), "build": "cpu", "library": "torch"},
+    "linux, runner": {"os": "linux", "environment": "venv", "installer": "pip", "executable": None, "project": "",
+                      "text": PackageVersion("2.4.1"), "build": "cpu", "container": "", "wsl": 0},
     "podman": {"os": "linux", "distribution": "fedora", "engine": "podman", "container": "", "wsl": 0, "build": "cpu",
                "by_podman_alone": True, "externally_managed": False, "text": PackageVersion("2.4.1")},
     "kubernetes": {"os": "linux", "engine": "kubernetes", "externally_managed": True, "docker_snap": False},

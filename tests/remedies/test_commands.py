@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gpudoctor.model import Package, PackageVersion, Python, System
-from gpudoctor.remedies.commands import Environment, environment_of, program, python_command
+from gpudoctor.remedies.commands import REFUSED, Environment, environment_of, program, python_command
 from gpudoctor.remedies.packages import install_packages
 
 VENV = Python(executable="/opt/venv/bin/python", environment="venv", installer="pip")
@@ -362,3 +362,8 @@ def test_an_environment_in_a_home_whose_name_was_replaced_is_named(prefix: str) 
 def test_poetry_add_takes_no_upgrade() -> None:
     environment = environment_of(Python(project="poetry"))
     assert environment.install(["--upgrade", "nvidia-cudnn-cu12"]) == "poetry add nvidia-cudnn-cu12"
+
+
+@pytest.mark.parametrize("runner", ["rm -rf ~; pipenv run", "micromamba run -n --exec", "micromamba run -n é", "sh"])
+def test_a_runner_from_a_file_of_others_is_in_no_command(runner: str) -> None:
+    assert REFUSED in python_command(Python(runner=runner), "-V")
