@@ -22,9 +22,9 @@ LEAST = 1e-3
 def concern(words: tuple[str, ...] | None, resemblance: Resemblance, symptoms: Symptoms = None) -> Concern:
     """Return how probable it is that the author of a report has no fault now.
 
-    The words that distinguish causes and the phrases that distinguish concerns count alike. They are English, and say
-    nothing of a remark in another language. An author who asks what is wrong has a fault,
-    and who computes on the CPU on purpose has none.
+    The words that distinguish causes and the phrases that distinguish concerns count alike. They are English, so they
+    say nothing about a remark in another language. An author who asks what is wrong has a fault. One who computes on
+    the CPU on purpose has none.
     """
     in_other_language = any("language" in remark.names for remark in of_kind(symptoms, "asks-remark"))
     if in_other_language or of_kind(symptoms, "fault-now-reported"):

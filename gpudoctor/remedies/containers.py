@@ -13,7 +13,7 @@ GUIDE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/lates
 DOCKER = "https://docs.docker.com/engine/containers/gpu/"
 PODMAN = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/cdi-support.html"
 # Engines with another way to the GPU, and their fix.
-NV = "https://apptainer.org/docs/user/main/gpu.html"
+APPTAINER = "https://apptainer.org/docs/user/main/gpu.html"
 OTHER_ENGINES = {
     "kubernetes": "Ask for the GPU in the pod's resources: limits: nvidia.com/gpu: 1",
     "singularity": "Start the container again with --nv",
@@ -70,7 +70,9 @@ def start_container_with_gpu(
     engine = engine_of(system, container)
     if engine == "singularity" and container.image:
         command = f"singularity exec --nv {quote_value(container.image)} nvidia-smi"
-        return Remedy(summary=summary or OTHER_ENGINES[engine], commands=(command,), needs=("restart",), reference=NV)
+        return Remedy(
+            summary=summary or OTHER_ENGINES[engine], commands=(command,), needs=("restart",), reference=APPTAINER
+        )
     if engine in OTHER_ENGINES:
         return Fix(f"start-{engine}-with-gpu", summary=summary or OTHER_ENGINES[engine])
     if place.is_tegra:

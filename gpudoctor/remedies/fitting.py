@@ -129,7 +129,7 @@ def _for_shell(remedy: Remedy, system: str, place: Place) -> Remedy:
     rules = json_next_to(__file__, "shells").get(system)
     if rules is None or place.in_wsl:
         return remedy
-    summary = remedy.summary or ""
+    summary = remedy.summary
     for words, others in rules.get("say", ()):
         summary = summary.replace(words, others)
     return replace(remedy, summary=summary, commands=tuple(_translated(remedy.commands, rules)))

@@ -95,15 +95,22 @@ def enrol_module_key(*, system: System, driver: Driver) -> Remedy:
 
 @fix
 def compare_module_key(*, system: System, driver: Driver) -> Remedy:
-    """Return how to find out whether the module is signed with the key that is enrolled, and how to sign it again."""
-    build = "dkms autoinstall --force" if driver.dkms else _row(system).get("module_build", "dkms autoinstall --force")
-    commands = (f"mokutil --test-key {_module_key(system, driver)}", "modinfo -F signer nvidia", build)
+    """Return how to find out whether the module is signed with the key that is enrolled, and how to sign it again.
+
+    `dkms autoinstall` leaves out what is installed, also with --force. Source: dkms 3.0.10.
+    """
+    row = _row(system)
+    own_build = "" if driver.dkms else row.get("module_build", "")
+    builds = (own_build,) if own_build else ("dkms status", "dkms install --force MODULE/VERSION")
+    named = "" if own_build else ". Replace MODULE/VERSION with what dkms status prints before the first comma"
+    commands = (f"mokutil --test-key {_module_key(system, driver)}", "modinfo -F signer nvidia", *builds)
+    needs_no_root = ("modinfo", "dkms status")
     return Remedy(
         summary="If the key is enrolled already, compare it with the signer of the module. Build the module again, "
-        "which signs it with this key, and restart",
-        commands=tuple(with_sudo(c, system) if c != commands[1] else c for c in commands),
+        f"which signs it with this key, and restart{named}",
+        commands=tuple(c if c.startswith(needs_no_root) else with_sudo(c, system) for c in commands),
         needs=("root", "reboot"),
-        reference=_row(system).get("secure_boot", "https://wiki.debian.org/SecureBoot"),
+        reference=row.get("secure_boot", "https://wiki.debian.org/SecureBoot"),
     )
 
 

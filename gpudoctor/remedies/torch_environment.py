@@ -128,8 +128,8 @@ def _with_other_python(
     windows, uv = is_windows(python, system), "uv" in (request.tool, python.installer)
     create, new = _new_environment(wanted, windows, uv=uv)
     version = request.version
-    index = index_options(PackageVersion(release.versions[-1]).release, request.variant) if request.variant else []
-    index = index_options(version.release, request.variant) if version is not None and request.variant else index
+    newest = (version or PackageVersion(release.versions[-1])).release
+    index = index_options(newest, request.variant) if request.variant else []
     requirement = f"torch=={version}" if version is not None else "torch"
     tool = f"uv pip install --python {new}" if uv else f"{new} -m pip install"
     commands: tuple[str, ...] = (f"{tool} {join([*index, requirement], windows)}", f'{new} -c "import torch"')

@@ -71,7 +71,7 @@ def test_conda_does_not_change_what_pixi_made(command: str, fitting_command: str
 @pytest.mark.parametrize("name", [name for name, row in _advice().items() if "fix" not in row and "fixes" not in row])
 def test_a_fix_is_for_the_shell_of_the_machine(name: str) -> None:
     for system, pattern in ((WINDOWS_REPORT, POSIX), (LINUX_REPORT, WINDOWS)):
-        for remedy in made(Fix(name), system=system):
+        for remedy in made(Fix(name, summary="Do it"), system=system):
             commands = fit(remedy, system=system, place=Place(is_windows=system.os == "windows")).commands
             assert foreign(commands, pattern) == []
 

@@ -292,3 +292,9 @@ def test_an_enrolled_key_is_compared_with_the_signer() -> None:
 def test_arch_boots_the_installed_kernel() -> None:
     remedy = made_one(Fix("build-kernel-module"), system=System(os="linux", distribution="arch"), driver=Driver())
     assert remedy.commands == ("uname -r", "pacman -Q linux", "sudo reboot")
+
+
+def test_dkms_signs_an_installed_module_only_if_it_is_installed_again() -> None:
+    remedy = made_one(Fix("compare-module-key"), system=System(distribution="ubuntu"), driver=Driver(dkms=True))
+    assert remedy.commands[-2:] == ("dkms status", "sudo dkms install --force MODULE/VERSION")
+    assert "Replace MODULE/VERSION" in remedy.summary
