@@ -12,6 +12,7 @@ SUMMARIES = {
     "memory-short-in-words": "The device probably has too little memory for the job, according to the report",
     "torch-nvml-assert": "PyTorch ran out of device memory, and NVML has no numbers for its message, as on a MIG "
     "instance",
+    "memory-holder-listed": "The device memory probably belongs to another process, or to one that has not ended",
     "others": "Other processes use the device memory",
     "fragmented": "The device memory is fragmented",
     "refused": "The job got no device memory, although enough is free",

@@ -35,8 +35,8 @@ def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch, symptoms: Sympt
     Why: most programs fall back to the CPU silently, and are ten to a hundred times slower. Usually the installed build
     has no GPU support. If gpudoctor knows the cause, that finding is first and this one follows from it.
     Exception: no-nvidia-gpu reports a machine without a GPU. If PyTorch sees the GPU, each program chooses its own
-    device. CPU builds of JAX and TensorFlow have their own checks. A user's description counts if it asks for a GPU and
-    nothing else fails.
+    device. CPU builds of JAX and TensorFlow have their own checks. What people say about it without a message is advice
+    and the first possible cause: a working machine gives them the same impression.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html
     """
     skip_unless(cpu_use.fact, "no program says that it computes on the CPU")
@@ -44,7 +44,7 @@ def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch, symptoms: Sympt
         return
     name = NAMES.get(cpu_use.program, "A program")
     yield Finding.of(
-        Severity.WARNING if cpu_use.by_person else Severity.ERROR,
+        Severity.INFO if cpu_use.by_person else Severity.ERROR,
         name if cpu_use.program else "program",
         f'{name} {"probably " if cpu_use.by_person else ""}computes on the CPU: "{cpu_use.text[:200]}"',
         (cpu_use.fact,),

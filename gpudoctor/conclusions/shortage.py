@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gpudoctor.model import Devices, Shortage, Symptom
-from gpudoctor.symptoms import Symptoms, group, of_kind
+from gpudoctor.symptoms import Symptoms, first, group, of_kind
 
 # Memory of a CUDA context outside the allocator, with some reserve: below it, other processes cannot be inferred.
 CONTEXT_BYTES = 1.5 * 2**30
@@ -30,7 +30,17 @@ def shortage(symptoms: Symptoms, devices: Devices) -> Shortage:
         symptoms, "about-torch-named"
     ):  # CUDA's own message names no program
         found = [replace(one, library="jax") if one.library == "cuda" else one for one in found]
-    return max(found, key=_weight, default=Shortage())
+    return max(found, key=_weight, default=_held(symptoms))
+
+
+def _held(symptoms: Symptoms) -> Shortage:
+    """Return the process that keeps device memory, if the report complains of it and a query lists the process."""
+    holder = first(of_kind(symptoms, "memory-holder-listed")) if of_kind(symptoms, "guess-memory-held") else None
+    if holder is None:
+        return Shortage()
+    said = Shortage(cause="others", kind=holder.kind, text=holder.text, fact=holder.fact, certain=False)
+    pids = tuple(int(pid) for pid in (holder.names.get("pid"),) if pid)
+    return replace(said, library=holder.library, others=_first(holder.names, "size"), others_pids=pids)
 
 
 def _weight(shortage: Shortage) -> tuple[int, int]:

@@ -36,7 +36,7 @@ SAYING = ("messages in ", "words in ", "words on containers in ", "kernel log in
 
 def suggested(facts: Facts, findings: Sequence[Finding], checks: Sequence[Check]) -> Finding | None:
     """Return the cause that words suggest: instead of a finding, or behind the first one. None if they add nothing."""
-    counting = [finding for finding in findings if finding.severity]
+    counting = [finding for finding in findings if finding.severity or is_guess(finding)]
     first = next((finding for finding in counting if finding.check_id not in EFFECTS), None)
     found = _without_finding(facts, counting, findings) if first is None else _behind(facts, first, checks)
     return found if found is not None and found.check_id not in {finding.check_id for finding in counting} else None
@@ -55,6 +55,11 @@ def agreed(findings: Sequence[Finding], resemblance: Resemblance) -> bool:
 def as_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the findings, those as advice that rest on nothing but what a text says."""
     return tuple(_mentioned(f) if f.severity and rests_on_words(f) else f for f in findings)
+
+
+def is_guess(finding: Finding) -> bool:
+    """Return whether a finding is advice only because people's words alone lead to it."""
+    return finding.severity is Severity.INFO and not finding.certain and rests_on_words(finding)
 
 
 def _mentioned(finding: Finding) -> Finding:

@@ -84,7 +84,7 @@ def _names(ids: Sequence[str]) -> str:
 
 def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
     """Return what was understood, what is missing, what to run next, and the possible causes."""
-    from gpudoctor.engine.suggestion import rests_on_words
+    from gpudoctor.engine.suggestion import is_guess, rests_on_words
     from gpudoctor.triage.features import features  # most runs end with a verdict and do not need it
     from gpudoctor.triage.likely_cause import guess_of
     from gpudoctor.triage.next_steps import next_steps
@@ -97,7 +97,8 @@ def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
     concern: Concern = Concern() if answer else facts.get("concern")
     guess = guess_of(facts.get("symptoms"))
     spoken_of = [*(f.check_id for f in findings if rests_on_words(f)), *([guess.check_id] if guess else [])]
-    mentioned = spoken_of if concern.no_fault else []
+    guesses = [] if concern.no_fault else [finding.check_id for finding in findings if is_guess(finding)]
+    mentioned = spoken_of if concern.no_fault else guesses
     return Triage(
         understood=facts.call(understood, concern=concern),
         missing=facts.call(missing, concern=concern),
@@ -108,6 +109,7 @@ def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
         if known
         else (),
         answer=answer,
+        guess=next(iter(guesses), ""),
         works=bool(facts.get("proof").sentences),
     )
 

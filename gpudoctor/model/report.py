@@ -31,6 +31,7 @@ class Triage:
 
     understood, missing: sentences for the user. next_steps: at most two. possible: at most three, most frequent first.
     answer: id of the check whose advice explains every failure in a report; "" if none does.
+    guess: id of the check to which people's words alone lead; "" if they lead to none.
     works: whether a report shows a program that sees or uses the GPU, and also something that nothing explains.
     """
 
@@ -39,6 +40,7 @@ class Triage:
     next_steps: tuple[NextStep, ...] = ()
     possible: tuple[PossibleCause, ...] = ()
     answer: str = ""
+    guess: str = ""
     works: bool = False
 
 

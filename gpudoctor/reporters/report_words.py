@@ -45,6 +45,8 @@ def headline(report: Report) -> Headline:
         asked = "no problem found, but nothing proves that the GPU works"
         if report.triage is not None and report.triage.answer:
             asked = "the report shows an error of the program itself, and none of the machine"
+        elif report.triage is not None and report.triage.guess:
+            asked = f"probably {report.triage.guess}, but no output of a program confirms it"
         elif report.triage is not None and report.triage.works:
             asked = "the report shows that the GPU is seen or used, and something that gpudoctor cannot explain"
         elif crashed(report.results):

@@ -81,7 +81,7 @@ def probable(cause: str) -> Finding:
     row: Mapping[str, Any] = next(row for row in load_table("possible_causes")["causes"] if row["check"] == cause)
     return Finding(
         check_id=cause,
-        severity=Severity.WARNING,
+        severity=Severity[row.get("severity", "warning").upper()],
         summary=row["probably"],
         facts=("resemblance.words",),
         certain=False,

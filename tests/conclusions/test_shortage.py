@@ -171,3 +171,10 @@ def test_which_of_several_messages_counts(kinds: tuple[str, ...], kind: str, cer
 
 def test_no_message_is_no_shortage() -> None:
     assert shortage(None, None) == Shortage()
+
+
+def test_a_complaint_about_kept_memory_is_confirmed_by_the_process_that_is_listed() -> None:
+    listed = message("memory-holder-listed", pid="812", size="512 MiB")
+    found = shortage((message("guess-memory-held"), listed), None)
+    assert (found.cause, found.others, found.others_pids, found.certain) == ("others", 512 * 2**20, (812,), False)
+    assert shortage((listed,), None) == Shortage()

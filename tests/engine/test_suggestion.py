@@ -148,3 +148,24 @@ def test_an_unmet_requirement_stays_an_error_whatever_the_text_reads_like() -> N
 def test_what_is_advice_already_stays_as_it_is() -> None:
     known = finding("program-error", Severity.INFO)
     assert as_advice([known]) == (known,)
+
+
+@pytest.mark.parametrize(
+    ("text", "guess"),
+    [
+        pytest.param("ollama only uses CPU, RTX 3060", "runs-on-cpu", id="the GPU seems unused"),
+        pytest.param("GPU memory is not released after I kill the script", "out-of-memory", id="the memory seems used"),
+    ],
+)
+def test_what_working_machines_show_too_is_a_possible_cause(text: str, guess: str) -> None:
+    snapshot = read_texts([("report.txt", text.encode())])
+    report = run_checks(CHECKS, snapshot)
+    assert report.verdict == "unknown"
+    assert report.triage is not None
+    assert (report.triage.guess, report.triage.possible[0].check) == (guess, guess)
+    assert run_checks(CHECKS, snapshot, severities={guess: Severity.ERROR}).verdict == "error"
+
+
+def test_a_message_confirms_the_guess() -> None:
+    text = 'ollama only uses CPU, RTX 3060\nmsg="no compatible GPUs were discovered"'
+    assert run_checks(CHECKS, read_texts([("report.txt", text.encode())])).verdict == "error"

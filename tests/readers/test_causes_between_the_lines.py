@@ -7,13 +7,14 @@ import pytest
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.readers.report import read_texts
+from tests.causes import causes_of
 from tests.own_checks import own_checks
 
 
 def first(text: str) -> Finding | None:
-    """Return the first finding that is no advice."""
+    """Return the first cause."""
     report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
-    return next((finding for finding in report.findings if finding.severity.name != "INFO"), None)
+    return next(iter(causes_of(report)), None)
 
 
 @pytest.mark.parametrize(

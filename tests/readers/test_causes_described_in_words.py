@@ -8,6 +8,7 @@ from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.model.report import Report
 from gpudoctor.readers.report import read_texts
+from tests.causes import causes_of
 from tests.own_checks import own_checks
 
 
@@ -16,8 +17,8 @@ def diagnosed(text: str) -> Report:
 
 
 def first(text: str) -> Finding | None:
-    """Return the first finding that is no advice."""
-    return next((finding for finding in diagnosed(text).findings if finding.severity.name != "INFO"), None)
+    """Return the first cause."""
+    return next(iter(causes_of(diagnosed(text))), None)
 
 
 LOST = "container-nvml-lost"
@@ -203,9 +204,11 @@ ERROR: No matching distribution found for torch
 
 
 def test_words_that_the_gpu_is_unused_are_a_guess() -> None:
-    found = first("my program never uses the graphics card")
-    assert found is not None
-    assert (found.severity.name, found.certain) == ("WARNING", False)
+    report = diagnosed("my program never uses the graphics card")
+    assert report.verdict == "unknown"
+    assert report.triage is not None
+    assert (report.triage.guess, report.triage.possible[0].check) == ("runs-on-cpu", "runs-on-cpu")
+    assert report.triage.next_steps
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.readers.report import read_texts
+from tests.causes import causes_of
 from tests.own_checks import own_checks
 
 BUILD = "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN nvidia-smi\n$ docker build -t own .\n"
@@ -19,9 +20,9 @@ RESERVED = "    deploy: {resources: {reservations: {devices: [{driver: nvidia, c
 
 
 def findings(text: str) -> list[Finding]:
-    """Return the findings that are no advice."""
+    """Return the causes, the root cause first."""
     report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
-    return [finding for finding in report.findings if finding.severity.name != "INFO"]
+    return causes_of(report)
 
 
 @pytest.mark.parametrize(

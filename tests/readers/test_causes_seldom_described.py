@@ -7,6 +7,7 @@ import pytest
 from gpudoctor.engine.runner import run_checks
 from gpudoctor.model import Finding
 from gpudoctor.readers.report import read_texts
+from tests.causes import causes_of
 from tests.own_checks import own_checks
 
 UUID = "3f9d2c1a-0b7e-5d44-8a61-9be0c77d1f2"
@@ -30,9 +31,8 @@ MODULE = "api_1  | ModuleNotFoundError: No module named 'orjson'\n"
 
 
 def first(text: str) -> Finding | None:
-    """Return the first finding that is no advice."""
-    findings = run_checks(own_checks(), read_texts([("report.txt", text.encode())])).findings
-    return next((finding for finding in findings if finding.severity.name != "INFO"), None)
+    """Return the first cause."""
+    return next(iter(causes_of(run_checks(own_checks(), read_texts([("report.txt", text.encode())])))), None)
 
 
 def remedies(finding: Finding) -> str:

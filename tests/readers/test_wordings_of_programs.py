@@ -6,17 +6,18 @@ import re
 import pytest
 
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.model import Finding, Severity
+from gpudoctor.model import Finding
 from gpudoctor.model.codec import to_json
 from gpudoctor.readers.report import read_texts
+from tests.causes import causes_of
 from tests.own_checks import own_checks
 
 
 def causes(text: str) -> list[Finding]:
-    """Return the findings of a report that are no advice, first things first."""
+    """Return the causes, the root cause first."""
     report = run_checks(own_checks(), read_texts([("report.txt", text.encode())]))
     assert not [result for result in report.results if result.outcome.value == "crashed"]
-    return [finding for finding in report.findings if finding.severity is not Severity.INFO]
+    return causes_of(report)
 
 
 UUID = "5b0f6a1e-9c3d-4e27-8f11-2a7b64d0c9e3"

@@ -31,6 +31,11 @@ NO_PROOF = "no problem found, but nothing proves that the GPU works"
         (replace(reports.ERROR, findings=INFO_FIRST), "error", "1 error: requirement-unmet"),
         (reports.HEALTHY, "healthy", f"healthy: {reports.PROOF}"),
         (replace(reports.UNKNOWN, triage=Triage(works=True)), "unknown", f"unknown: {UNEXPLAINED}"),
+        (
+            replace(reports.UNKNOWN, triage=Triage(guess="runs-on-cpu")),
+            "unknown",
+            "unknown: probably runs-on-cpu, but no output of a program confirms it",
+        ),
         (reports.UNKNOWN, "unknown", "unknown: too little is known for a verdict"),
         (reports.NOTHING, "unknown", "unknown: no check ran"),
         (reports.report(others=reports.OTHERS), "unknown", f"unknown: {NO_PROOF}"),

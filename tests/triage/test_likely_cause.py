@@ -33,6 +33,7 @@ from gpudoctor.triage.likely_cause import (
     probable,
     uses_gpu,
 )
+from tests.causes import causes_of
 from tests.own_checks import own_checks
 
 CHECKS = own_checks()
@@ -50,7 +51,7 @@ def facts_of(machine: str) -> Facts:
 
 
 def first_of(report: Report) -> str:
-    return next((f.check_id for f in report.findings if f.severity is not Severity.INFO), "")
+    return next((finding.check_id for finding in causes_of(report)), "")
 
 
 @pytest.mark.parametrize(
