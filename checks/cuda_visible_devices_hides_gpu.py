@@ -1,10 +1,11 @@
 """The variables that choose which GPUs a program sees."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudoctor.model import DeviceChoice, Devices, Finding, Fix, Gpu, Origin, Pytorch, Symptom, VisibleDevices
 from gpudoctor.registry import CUDA_FAILS, Skip, check, known, skip_unless
-from gpudoctor.symptoms import Symptoms, first, with_code
+from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
 from gpudoctor.symptoms.answers import answers
 
 NVIDIA = "CUDA_VISIBLE_DEVICES"
@@ -46,7 +47,8 @@ def cuda_visible_devices_hides_gpu(
     choice = visible_devices.nvidia
     found = _hidden(choice, visible_devices, gpu, is_report=origin.is_report) if choice is not None else None
     if found is not None:
-        yield found
+        own = (Fix("start-program-with-own-gpus"),) if of_kind(symptoms, "tried-unset") else ()
+        yield replace(found, fixes=(*own, *found.fixes))
         return
     said = first(with_code(symptoms, "cuda-101"))
     # Which number a MIG device has is for mig-misconfigured; and if CUDA cannot be used at all no number would do.

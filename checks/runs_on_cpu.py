@@ -35,22 +35,24 @@ def runs_on_cpu(cpu_use: CpuUse, place: Place, pytorch: Pytorch, symptoms: Sympt
     Why: most programs fall back to the CPU silently, and are ten to a hundred times slower. Usually the installed build
     has no GPU support. If gpudoctor knows the cause, that finding is first and this one follows from it.
     Exception: no-nvidia-gpu reports a machine without a GPU. If PyTorch sees the GPU, each program chooses its own
-    device. CPU builds of JAX and TensorFlow have their own checks. What people say about it without a message is advice
-    and the first possible cause: a working machine gives them the same impression.
+    device. CPU builds of JAX and TensorFlow have their own checks. What people say about it is advice and the first
+    possible cause if no message and no CPU build confirms it: a working machine gives them the same impression.
     Reference: https://docs.pytorch.org/docs/stable/notes/cuda.html
     """
     skip_unless(cpu_use.fact, "no program says that it computes on the CPU")
     if cpu_use.cause:
         return
     name = NAMES.get(cpu_use.program, "A program")
+    confirmed = pytorch.build_read == "cpu" and cpu_use.program in ("torch", "")
+    guess = cpu_use.by_person and not confirmed
     yield Finding.of(
-        Severity.INFO if cpu_use.by_person else Severity.ERROR,
+        Severity.INFO if guess else Severity.ERROR,
         name if cpu_use.program else "program",
-        f'{name} {"probably " if cpu_use.by_person else ""}computes on the CPU: "{cpu_use.text[:200]}"',
-        (cpu_use.fact,),
+        f'{name} {"probably " if guess else ""}computes on the CPU: "{cpu_use.text[:200]}"',
+        (cpu_use.fact, *pytorch.paths("build", "version")) if confirmed else (cpu_use.fact,),
         *_fixes(cpu_use, pytorch, symptoms),
         Fix("start-container-in-its-way-with-gpu") if place.about_container else None,
-        certain=not cpu_use.by_person,
+        certain=not guess,
     )
 
 

@@ -19,6 +19,8 @@ ABOUT = {
     **{f"about-{name}": "torch" for name in ("ultralytics", "whisper", "transformers", "vllm", "torch-named")},
 }
 BY_PERSON = ("cpu-use-reported", "gpu-unused-reported", "asks-gpu-unused", "gpu-asked-for", "llama-run-options")
+# A message that working programs print too: it counts if a person complains.
+APPLIED = "onnxruntime-applied-cpu"
 # Programs that look for GPUs by themselves and do not use a GPU that they do not find.
 WITH_OWN_ENGINE = ("about-ollama", "about-lm-studio", "about-llama-cpp")
 # With these words, an unused GPU may have another cause or be no fault.
@@ -44,7 +46,7 @@ def cpu_use(gpu: Gpu, amd_gpu: AmdGpu, place: Place, pytorch: Pytorch, python: P
     said = pasted(symptoms)
     unused = first(of_kind(said, "asks-gpu-unused", "gpu-expected") if of_kind(said, "about-tensorflow") else ())
     found = ((_refused_fp16(said, gpu) or _found(said, gpu)) if said else None) or unused
-    if found is None or of_kind(said, "asks-after-suspend", "cuda-lost-after-suspend"):
+    if found is None or of_kind(said, "asks-after-suspend", "cuda-lost-after-suspend", "topic-cpu-on-purpose"):
         return CpuUse()
     if found.kind in BY_PERSON and of_kind(said, "guess-container", "guess-container-name-taken"):
         return CpuUse()  # that says why
@@ -83,7 +85,8 @@ def _found(said: tuple[Symptom, ...], gpu: Gpu) -> Symptom | None:
             if _counts(symptom, said):
                 chosen = kind in AS_CHOSEN and of_kind(said, "cpu-chosen") and not of_kind(said, "@gpu-wanted")
                 return None if chosen else symptom
-    return _by_person(said, gpu)
+    complained = of_kind(said, "cpu-use-reported", "gpu-unused-reported", "asks-gpu-unused")
+    return first(of_kind(said, APPLIED) if complained else ()) or _by_person(said, gpu)
 
 
 def _explained(symptom: Symptom, said: tuple[Symptom, ...]) -> bool:

@@ -12,6 +12,7 @@ NOT_FOUND = (
     *("torch-not-compiled-with-cuda", "nvidia-smi-not-found", "nvml-*"),
     *("container-no-device-driver", "container-wsl-no-adapters"),
 )
+NOT_LISTED = "no-gpu-in-windows-list"
 # Symptoms of places without a GPU, whatever GPU the report names; of places that may have one; of people's words.
 PLACES = (
     "nvidia-container-on-mac",
@@ -19,6 +20,8 @@ PLACES = (
     "no-gpu-in-vm",
     "no-gpu-in-vm-reported",
     "no-gpu-in-slurm-command",
+    "no-gpu-in-slurm-allocation",
+    NOT_LISTED,
 )
 NOTEBOOK = ("no-gpu-on-colab", "no-gpu-in-slurm-*")
 MACHINE = "no-gpu-on-machine"
@@ -63,6 +66,7 @@ def gpu_need(
     # CUDA also fails with 999 if the driver has no GPU.
     questioned = of_kind(symptoms, "no-nvidia-gpu-asked") and of_kind(symptoms, "no-nvidia-gpu-reported")
     asked = consumers.ask_for_cuda or missed or bool(with_code(symptoms, "cuda-999") or questioned)
+    seen = bool(devices) and not of_kind(symptoms, NOT_LISTED)  # the report may name a GPU that Windows does not list
     required = next((requirement.text for requirement in requirements if requirement.name not in WITHOUT_GPU), "")
     meant, fact = (f"{required} is required", "") if required else _meant(toolkit, setups, project)
     return GpuNeed(
@@ -72,7 +76,7 @@ def gpu_need(
         required=bool(required) or gpu_policy == "required",
         unneeded=not (origin.is_report or asked or meant),
         severity=_severity(origin, asked=bool(asked), needed=bool(consumers.ask_for_cuda or meant)),
-        answers=bool(devices) or driver_state.works or module or bool(available),
+        answers=seen or driver_state.works or module or bool(available),
         denied=_denied(symptoms, missed=missed and not version_known),
     )
 

@@ -9,7 +9,7 @@ from gpudoctor.model.gpu_conclusions import DriverState, Proof
 from gpudoctor.symptoms import Symptoms, of_kind, with_role
 
 PYTHON = "python"  # in a process name: frameworks run in it
-ALONE = "nvidia-smi-alone"  # with words, which can be a complaint in any language, a process is no proof
+ALONE = "smi-table-alone"  # with words, which can be a complaint in any language, a process is no proof
 WORDS = ("asks-words", "asks-but")
 PRECISIONS = {"fp32": "fp32", "tf32": "TF32", "fp16": "fp16", "bf16": "bf16"}
 

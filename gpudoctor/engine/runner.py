@@ -8,7 +8,7 @@ from gpudoctor import __version__
 from gpudoctor.conclusions import Facts
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.engine.diagnosis import diagnose
-from gpudoctor.engine.suggestion import EFFECTS, agreed, as_advice, suggested
+from gpudoctor.engine.suggestion import EFFECTS, agreed, as_advice, confirmed_by_words, suggested
 from gpudoctor.engine.verdict import AUTO, Policy, proof_of, triage
 from gpudoctor.model import CONCLUSIONS, CheckResult, Evidence, Finding, Outcome, Severity, Snapshot, look_up
 from gpudoctor.model.codec import to_json
@@ -68,6 +68,8 @@ def run_checks(
             unsure = (finding.check_id for finding in findings if not finding.certain)
             named[guessing.id] = replace(guessing, explains=(*guessing.explains, *EFFECTS, *unsure))
             findings = diagnose((guess, *findings), named, chosen)
+        if not no_fault:
+            findings = confirmed_by_words(facts, findings, chosen)
     report = Report(version=__version__, snapshot=snapshot, results=results, findings=findings, proof=proof)
     return replace(report, triage=triage(facts, findings)) if report.verdict == "unknown" else report
 

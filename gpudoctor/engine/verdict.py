@@ -98,7 +98,7 @@ def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
     guess = guess_of(facts.get("symptoms"))
     spoken_of = [*(f.check_id for f in findings if rests_on_words(f)), *([guess.check_id] if guess else [])]
     guesses = [] if concern.no_fault else [finding.check_id for finding in findings if is_guess(finding)]
-    mentioned = spoken_of if concern.no_fault else guesses
+    mentioned = guesses or spoken_of
     return Triage(
         understood=facts.call(understood, concern=concern),
         missing=facts.call(missing, concern=concern),

@@ -40,10 +40,10 @@ def is_cpu_only(records: Iterable[CondaRecord]) -> bool:
     """Return whether `cpuonly` or a mutex that chooses the CPU build is among the packages.
 
     The channel pytorch uses pytorch-mutex (build "cpu"), defaults _pytorch_select (build "cpu_0") and conda-forge
-    pytorch-cpu.
+    pytorch-cpu. At first cpuonly was named cpu-only.
     """
     return any(
-        record.name in ("cpuonly", "pytorch-cpu")
+        record.name in ("cpuonly", "cpu-only", "pytorch-cpu")
         or (record.name in ("pytorch-mutex", "_pytorch_select") and record.build.startswith("cpu"))
         for record in records
     )

@@ -43,6 +43,7 @@ _ECHO = regex(rf"(?:^|\s)(?:echo|printenv)\s+[\"']?[$%]?(?:env:)?\{{?({_NAME})\}
 _PRINTED = regex(
     rf"os\.(?:environ\.get|getenv)\([\"']({_NAME})[\"']\)\)?\s*$|os\.environ\[[\"']({_NAME})[\"']\]\)?\s*$"
 )
+_REFUSED = regex(r"\bread-?only variable|\bcannot unset\b|(?i:variable) \S{1,60} is read-?only")
 _QUESTION = regex(r"^(?:\w{2,20} -|\$|#|echo |export |import |print\(|nvidia-smi|Traceback|\w+Error|sudo |python)")
 _ROOT_IN_DOCKER = regex(r"(?m)^[^\S\n]{0,40}(?:\([\w.@/+-]{1,60}\)[^\S\n]*)?\[?root@[0-9a-f]{12}[: ]", "root@")
 _KUBERNETES = regex(r"(?m)(?:^|[\s;&|$])kubectl (?:exec|logs|describe|apply|get) |^kind: Pod\b", "kubectl |kind: Pod")
@@ -83,6 +84,9 @@ def _environment(text: Text) -> Iterator[Facts]:
     for number, line in enumerate(lines):
         if not any(name in line for name in names) or _ADVICE.search(line):
             continue
+        answer = next(iter(lines[number + 1 : number + 2]), "").strip()
+        if _REFUSED.search(answer):
+            continue
         for pattern in _SET:
             for match in pattern.finditer(line):
                 _take(found, match[1], match[2])
@@ -90,11 +94,8 @@ def _environment(text: Text) -> Iterator[Facts]:
         if alone and not (number and _WRAPPED.search(lines[number - 1])):
             _take(found, alone[1], alone[2])
         asked = _ECHO.search(line) or _PRINTED.search(line)
-        if asked:
+        if asked and answer not in ("None", ""):
             name = next(group for group in asked.groups() if group)
-            answer = next(iter(lines[number + 1 : number + 2]), "").strip()
-            if answer in ("None", ""):
-                continue
             if name in names and not _QUESTION.match(answer) and len(answer) < 1000 and _plausible(name, answer):
                 found[name] = answer.strip("\"'")
         unset = re.match(rf"^\s*unset\s+({_NAME})\s*$", line)

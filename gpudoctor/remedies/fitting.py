@@ -10,7 +10,7 @@ from gpudoctor.model.codec import json_next_to
 from gpudoctor.remedies.commands import REFUSED, is_windows, quote_name
 
 # Commands that change nothing: the last command of a remedy verifies it.
-_VERIFIES = r"nvidia-smi(?! -)|gpudoctor |(?:& )?(?:\"[^\"]+\"|\S+)(?: -s)? -c |docker run "
+_VERIFIES = r"nvidia-smi(?! -)|printenv |gpudoctor |(?:& )?(?:\"[^\"]+\"|\S+)(?: -s)? -c |docker run "
 _LONGEST_SHOWN = 80  # characters of a value that must not be in a command
 _OF_CONDA = (
     r"conda (install|remove)(?: --yes)?(?: --(?:prefix|name) (?:'[^']*'|\S+))?(?: (?:--channel|-c) conda-forge)?"

@@ -26,6 +26,13 @@ OTHER_PROGRAMS = {
     "about-llama-cpp": "use-gpu-llama-cpp-itself",
     "about-tensorflow": "use-gpu-tensorflow",
 }
+# GPUs that CUDA does not run on, and the fix if a report names one and none of NVIDIA.
+OTHER_VENDORS = {
+    "intel-gpu-named": "install-torch-for-intel",
+    "amd-gpu-named": "install-torch-of-other-vendor",
+    "amd-gpu-reported": "install-torch-of-other-vendor",
+}
+OF_NVIDIA = ("nvidia-gpu-named", "nvidia-gpu-owned")
 FIRST_OF_CUDA_12 = ComputeCapability(5, 0)
 # Source: https://pytorch.org/get-started/previous-versions/, the commands for 1.8.0 and 1.8.1.
 FIRST_WITH_NAMED_DEFAULT = (1, 8, 1)
@@ -71,8 +78,9 @@ def install_torch(  # noqa: PLR0913
     others = [row for kind, row in OTHER_PROGRAMS.items() if kind in kinds and "about-torch-named" not in kinds]
     if len(others) == 1 and (pytorch is None or pytorch.version is None):
         return remedy_of_row(others[0], system, python)
-    if "intel-gpu-named" in kinds and not system.nvidia_gpus and not devices:
-        return remedy_of_row("install-torch-for-intel", system, python)
+    vendors = [row for kind, row in OTHER_VENDORS.items() if kind in kinds and kinds.isdisjoint(OF_NVIDIA)]
+    if vendors and not system.nvidia_gpus and not devices:
+        return remedy_of_row(vendors[0], system, python)
     on_jetson = any(map(is_tegra, machine.capabilities)) or (place.is_tegra and not machine.capabilities)
     on_jetson = on_jetson and machine.platform != ""
     offered = machine.offered_cuda()

@@ -11,7 +11,7 @@ from gpudoctor.symptoms.answers import finding_of
 from gpudoctor.symptoms.tables import row_of
 from gpudoctor.triage.features import fits
 
-CERTAIN, UNCERTAIN = 30.0, 7.0
+CERTAIN, UNCERTAIN = 40.0, 7.0
 """How many times as probable a cause is if a check found it for certain, or concluded it from something likely."""
 
 GUESSED = 4.5
@@ -81,7 +81,7 @@ def probable(cause: str) -> Finding:
     row: Mapping[str, Any] = next(row for row in load_table("possible_causes")["causes"] if row["check"] == cause)
     return Finding(
         check_id=cause,
-        severity=Severity[row.get("severity", "warning").upper()],
+        severity=Severity.WARNING,
         summary=row["probably"],
         facts=("resemblance.words",),
         certain=False,

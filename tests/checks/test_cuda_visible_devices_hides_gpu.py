@@ -224,3 +224,9 @@ def test_slurm_is_asked_for_a_gpu() -> None:
     report = run_checks(own_checks(), read_texts([("log", text.encode())]))
     first = next(finding for finding in report.findings if finding.severity)
     assert first.remedies[0].commands == ("srun --gres=gpu:1 nvidia-smi",)
+
+
+def test_a_variable_that_cannot_be_removed_is_set_for_the_program_alone() -> None:
+    refused = (Symptom(kind="tried-unset", text="readonly variable", fact="symptoms[0].text"),)
+    assert run("-1", symptoms=refused).findings[0].remedies[0].commands[0].startswith("env CUDA_VISIBLE_DEVICES=0 ")
+    assert run("-1").findings[0].remedies[0].commands[0].startswith("unset ")

@@ -272,3 +272,18 @@ def test_pytorch_without_a_gpu_in_a_container_is_the_containers_fault() -> None:
     said = "No CUDA runtime is found, using CUDA_HOME='/usr/local/cuda'"
     assert concluded(said).fact
     assert not concluded(f"first time with docker: my container does not see the GPU. {said}").fact
+
+
+APPLIED = "Applied providers: ['CPUExecutionProvider'], with options: {}\n"
+
+
+def test_the_provider_that_a_model_got_confirms_a_complaint() -> None:
+    use = concluded(f"{APPLIED}it uses my CPU, not my GPU")
+    assert (bool(use.fact), use.by_person, use.program) == (True, False, "onnxruntime")
+    assert not concluded(f"{APPLIED}Traceback: KeyError: 'face'").fact
+
+
+def test_who_computes_on_the_cpu_on_purpose_misses_no_gpu() -> None:
+    text = "I run whisper on the CPU on purpose, my RTX 4070 renders: FP16 is not supported on CPU; using FP32 instead"
+    assert not concluded(text).fact
+    assert concluded(text.replace(" on purpose", "")).fact

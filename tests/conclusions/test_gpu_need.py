@@ -142,3 +142,10 @@ def test_a_program_of_a_report_that_misses_the_gpu(kind: str, asked: bool) -> No
 def test_a_kernel_module_that_found_a_gpu_and_did_not_take_it(kind: str, denied: bool) -> None:
     symptoms = (Symptom(kind="nvrm-no-gpu", text="x"), Symptom(kind=kind, text="x"))
     assert (need_of(symptoms=symptoms, **REPORT).denied is not None) is denied
+
+
+def test_a_gpu_that_is_only_named_does_not_answer_if_windows_lists_none() -> None:
+    named, listed = (Device(nvml_index=0, name="NVIDIA T4"),), Symptom(kind="no-gpu-in-windows-list", text="Name: x")
+    assert need_of(devices=named).answers
+    found = need_of(devices=named, symptoms=(listed,), **REPORT)
+    assert (found.answers, found.denied and found.denied.kind) == (False, listed.kind)

@@ -10,7 +10,7 @@ from gpudoctor.conclusions import Facts
 from gpudoctor.conclusions.inferred import with_inferred
 from gpudoctor.configuration.requirements import parse_requirement
 from gpudoctor.engine.runner import run_checks
-from gpudoctor.engine.suggestion import MENTIONED, agreed, as_advice, suggested
+from gpudoctor.engine.suggestion import MENTIONED, agreed, as_advice, confirmed_by_words, suggested
 from gpudoctor.model import Concern, Evidence, Finding, Resemblance, Severity
 from gpudoctor.readers.report import read_texts
 from gpudoctor.triage.likely_cause import CERTAIN, LEAST_SHARE, LEAST_WORDS, UNCERTAIN
@@ -23,14 +23,22 @@ COMPLAINT = "My GPU is not used at all."
 class Told(Facts):
     """The facts of a text whose words make the causes, and that there is no fault now, as probable as given."""
 
-    def __init__(self, text: str, shares: dict[str, float], no_fault: float = 0.0, *, by_person: bool = True) -> None:
+    def __init__(
+        self,
+        text: str,
+        shares: dict[str, float],
+        no_fault: float = 0.0,
+        *,
+        by_person: bool = True,
+        known: int = LEAST_WORDS,
+    ) -> None:
         super().__init__(with_inferred(read_texts([("report.txt", text.encode())])))
-        self._shares, self._no_fault, self._by_person = shares, no_fault, by_person
+        self._shares, self._no_fault, self._by_person, self._words = shares, no_fault, by_person, known
 
     def get(self, name: str) -> object:
         if name == "resemblance":
             shares = dict(sorted(self._shares.items(), key=lambda item: -item[1]))
-            return Resemblance(shares=shares, known=LEAST_WORDS, by_person=self._by_person)
+            return Resemblance(shares=shares, known=self._words, by_person=self._by_person)
         return Concern(share=self._no_fault) if name == "concern" else super().get(name)
 
 
@@ -169,3 +177,30 @@ def test_what_working_machines_show_too_is_a_possible_cause(text: str, guess: st
 def test_a_message_confirms_the_guess() -> None:
     text = 'ollama only uses CPU, RTX 3060\nmsg="no compatible GPUs were discovered"'
     assert run_checks(CHECKS, read_texts([("report.txt", text.encode())])).verdict == "error"
+
+
+@pytest.mark.parametrize(
+    ("healthy", "known", "named"),
+    [
+        pytest.param(0.9, 30, "", id="healthy"),
+        pytest.param(0.9, 20, "runs-on-cpu", id="few words"),
+        pytest.param(0.1, 30, "runs-on-cpu", id="sick"),
+    ],
+)
+def test_words_of_a_healthy_machine_name_no_cause(healthy: float, known: int, named: str) -> None:
+    text = "The application does not see my graphics card"
+    assert name_of(Told(text, {"": healthy}, known=known)) == named
+
+
+def test_a_message_names_its_cause_among_healthy_words() -> None:
+    text = "vllm: RuntimeError: Failed to infer device type"
+    assert name_of(Told(text, {"": 0.9}, known=30)) == "runs-on-cpu"
+
+
+@pytest.mark.parametrize(("healthy", "verdict"), [(0.01, "warning"), (0.4, "unknown")])
+def test_words_of_sick_machines_confirm_a_guess(healthy: float, verdict: str) -> None:
+    facts = Told(COMPLAINT, {"runs-on-cpu": 1 - healthy, "": healthy})
+    guess = replace(finding("runs-on-cpu", Severity.INFO, certain=False), facts=("symptoms[0].text",))
+    (confirmed,) = confirmed_by_words(facts, (guess,), {})
+    assert (confirmed.severity is Severity.WARNING) is (verdict == "warning")
+    assert confirmed_by_words(facts, (guess,), {"runs-on-cpu": Severity.INFO}) == (guess,)

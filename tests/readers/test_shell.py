@@ -365,3 +365,9 @@ def test_dkms_status(line: str, uname: str, built: bool | None) -> None:
 )
 def test_which_modules_are_loaded(listed: str, expected: list[bool | None]) -> None:
     assert of(listed, "driver", "module_loaded", "uvm_loaded", "nouveau_loaded") == expected
+
+
+@pytest.mark.parametrize("refused", ["unset CUDA_VISIBLE_DEVICES", "export CUDA_VISIBLE_DEVICES=0"])
+def test_a_command_that_the_shell_refuses_changes_no_variable(refused: str) -> None:
+    text = f"$ echo $CUDA_VISIBLE_DEVICES\n-1\n$ {refused}\n-bash: CUDA_VISIBLE_DEVICES: readonly variable\n"
+    assert variables(text) == {"CUDA_VISIBLE_DEVICES": "-1"}

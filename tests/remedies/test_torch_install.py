@@ -121,3 +121,10 @@ def test_the_triton_of_a_rocm_build_is_removed_first() -> None:
     commands = advised(python=replace(PYTHON, packages=left), devices=(RTX_4090,)).commands
     assert commands[0] == "/v/bin/python -m pip uninstall -y pytorch-triton-rocm"
     assert commands[1:] == advised(devices=(RTX_4090,)).commands
+
+
+@pytest.mark.parametrize("kind", ["amd-gpu-named", "amd-gpu-reported"])
+def test_an_amd_gpu_gets_no_build_for_cuda(kind: str) -> None:
+    assert advised(kind) == row("install-torch-of-other-vendor")
+    assert advised(kind, devices=(Device(nvml_index=0, name="NVIDIA T4"),)) != row("install-torch-of-other-vendor")
+    assert advised(f"{kind} nvidia-gpu-named") != row("install-torch-of-other-vendor")

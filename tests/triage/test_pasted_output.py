@@ -27,10 +27,92 @@ OUTPUTS = {
     "paddle.utils.run_check": "paddle is slow\nRunning verify PaddlePaddle program ...\n",
     "docker inspect": "in docker it is slow\n/trainer runc null\n",
     "kubectl describe node": "the pod in kubernetes is slow\nAllocatable:\n  cpu:                8\n",
-    "squeue": "it is slow in slurm with sbatch\nJOBID               TRES_ALLOC\n812\n",
+    "squeue": "it is slow in slurm with sbatch\nJOBID               TRES_ALLOC\n812  cpu=4,gres/gpu=1\n",
     "rocminfo": "RX 7900 XTX on linux is slow\nROCk module is loaded\nHSA System Attributes\n",
     "system_profiler": "my MacBook with an M2 is slow\n      Chipset Model: Apple M2\n",
-    "Get-CimInstance": "Windows 11, it is slow\nName          : Intel(R) UHD\nDriverVersion : 31.0.101\n",
+    "Get-CimInstance": "Windows 11, it is slow\nName          : NVIDIA T400\nDriverVersion : 32.0.15\n",
+}
+
+
+UNUSED = "my GPU, an RTX 3070, is not used"
+SICK = {
+    "ollama ps": (
+        "ollama only uses the CPU, RTX 3070",
+        "NAME       ID            SIZE    PROCESSOR  UNTIL\nllama3:8b  365c0bd3c000  6.7 GB  100% CPU   4 minutes\n",
+        "runs-on-cpu",
+    ),
+    "journalctl -u ollama": (
+        "ollama only uses the CPU, RTX 3070",
+        'level=INFO source=gpu.go:386 msg="no compatible GPUs were discovered"\n',
+        "runs-on-cpu",
+    ),
+    "ctranslate2": ("whisper uses the CPU, RTX 3070", "ctranslate2 4.6.0 get_cuda_device_count(): 0\n", "runs-on-cpu"),
+    "tensorflow": (
+        f"tensorflow on ubuntu: {UNUSED}",
+        "TensorFlow 2.19.0 is_built_with_cuda(): False list_physical_devices(GPU): []\n",
+        "tensorflow-no-gpu-build",
+    ),
+    "tensorflow, with a CUDA build": (
+        f"tensorflow on ubuntu: {UNUSED}",
+        "TensorFlow 2.19.0 is_built_with_cuda(): True list_physical_devices(GPU): []\n",
+        "runs-on-cpu",
+    ),
+    "tensorflow, on Windows": (f"tensorflow on Windows 11: {UNUSED}", "2.19.0 False []\n", "tensorflow-no-gpu-build"),
+    "onnxruntime": (
+        f"onnxruntime: {UNUSED}",
+        "onnxruntime 1.22.0 get_available_providers(): ['AzureExecutionProvider', 'CPUExecutionProvider']\n",
+        "runs-on-cpu",
+    ),
+    "llama-cli --list-devices": (f"llama.cpp: {UNUSED}", "Available devices:\n", "runs-on-cpu"),
+    "jax": (f"jax: {UNUSED}", "jax:    0.6.1\njaxlib: 0.6.1\nnumpy:  2.2.6\n[CpuDevice(id=0)]\n", "jax-cpu-build"),
+    "numba -s": (f"numba: {UNUSED}", "__CUDA Information__\nCUDA Device Initialized  : False\n", "cuda-no-device"),
+    "paddle": (f"paddle: {UNUSED}", "PaddlePaddle works well on 1 CPU.\n", "runs-on-cpu"),
+    "cupy": (
+        "cupy does not find my GPU, an RTX 3070",
+        (
+            "CuPy Version : 13.4.1\nCuPy Platform : NVIDIA CUDA\nCUDA Build Version : 12080\nCUDA Driver Version : 0\n"
+            "cuBLAS Version : CUDARuntimeError('cudaErrorInsufficientDriver: CUDA driver version is insufficient')\n"
+        ),
+        "driver-missing",
+    ),
+    "docker inspect": (f"in docker {UNUSED}", "/trainer runc null\n", "container-without-gpu"),
+    "podman inspect": (f"in podman {UNUSED}", "trainer []\n", "container-without-gpu"),
+    "squeue": (f"in a Slurm job {UNUSED}", "JOBID    TRES_ALLOC\n812      cpu=4,mem=16G,node=1\n", "no-nvidia-gpu"),
+    "lspci": (
+        f"on ubuntu {UNUSED}",
+        (
+            "01:00.0 VGA compatible controller [0300]: NVIDIA GA104 [GeForce RTX 3070] [10de:2484]\n"
+            "\tKernel driver in use: nouveau\n"
+        ),
+        "driver-not-loaded",
+    ),
+    "Get-CimInstance, without the GPU": (
+        f"on Windows 11 {UNUSED}",
+        "Name          : Intel(R) UHD Graphics 770\nDriverVersion : 31.0.101.4502\nStatus        : OK\n",
+        "no-nvidia-gpu",
+    ),
+    "Get-CimInstance, with an error": (
+        f"on Windows 11 {UNUSED}",
+        "Name          : NVIDIA GeForce RTX 3070\nDriverVersion : 32.0.15.6094\nStatus        : Error\n",
+        "gpu-hardware-xid-ecc",
+    ),
+    "torch, a build for the CPU": (
+        "pytorch on linux does not use my Radeon RX 6700",
+        "torch.__version__: 2.6.0+cpu torch.version.hip: None XPU: False\n",
+        "torch-cpu-build",
+    ),
+    "torch, a build for CUDA": (
+        "pytorch on linux does not use my Radeon RX 6700",
+        "torch.__version__: 2.6.0+cu124 torch.version.hip: None XPU: False\n",
+        "cuda-build-on-amd",
+    ),
+    "collect_env": (f"pytorch: {UNUSED}", "PyTorch version: 2.6.0+cpu\nIs debug build: False\n", "torch-cpu-build"),
+    "a product": (f"pytorch: {UNUSED}", "AssertionError: Torch not compiled with CUDA enabled\n", "torch-cpu-build"),
+    "nvidia-smi --query-compute-apps": (
+        "after I killed the script the GPU memory is still in use, RTX 3070",
+        "pid, process_name, used_gpu_memory [MiB]\n41234, python, 7310 MiB\n",
+        "out-of-memory",
+    ),
 }
 
 
@@ -57,6 +139,15 @@ def test_without_the_output_it_is_asked_for(command: str) -> None:
     assert rows
     if command not in ("lspci", "Get-CimInstance"):  # at most two are asked for, and these come third
         assert any(command in step.command for step in triage(said).next_steps)
+
+
+@pytest.mark.parametrize("command", SICK)
+def test_its_output_on_a_sick_machine_leads_to_the_cause(command: str) -> None:
+    complaint, output, check = SICK[command]
+    assert pasted(complaint).verdict in ("unknown", "warning")
+    texts = [("complaint.txt", complaint.encode()), ("output.txt", output.encode())]
+    found = run_checks(own_checks(), read_texts(texts)).findings
+    assert [finding.check_id for finding in found if finding.severity][:1] == [check]
 
 
 def test_after_the_configuration_of_cupy_comes_a_product() -> None:
