@@ -13,7 +13,9 @@ FAULTY = ("gpu-named-gtx-16", "gpu-named-turing-minor")
 
 
 def half_precision(torch_runtime: TorchRuntime, devices: Devices, symptoms: Symptoms) -> HalfPrecision:
-    """Return the evidence that fp16 gives NaN, and the GPUs known for it."""
+    """Return the evidence that fp16 gives NaN, and the GPUs known for it. Without mixed precision there is none."""
+    if of_kind(symptoms, "no-mixed-precision"):
+        return HalfPrecision()
     faulty = _faulty(torch_runtime, devices)
     named = first(of_kind(symptoms, *FAULTY))
     in_use = first(of_kind(symptoms, *IN_USE))

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from gpudoctor.data.capabilities import runs_on
+from gpudoctor.data.capabilities import is_tegra, runs_on
 from gpudoctor.data.gpu_names import capability_of
 from gpudoctor.data.torch_builds import TorchBuild, torch_builds, torch_releases
 from gpudoctor.data.torch_wheels import torch_platform
@@ -48,6 +48,8 @@ def torch_kernels(
     gpus = _gpus(torch_devices, gpu, own) or (_on_bus(system) if origin.is_report else ())
     gpus = gpus or (nvrtc.named_gpus if refused else ())
     code = _code(pytorch, system) or _code_in(own)
+    if code is not None and code.source and complaint is None and failed is None and _is_of_jetson(pytorch, gpus):
+        code = None  # NVIDIA builds these wheels, with other code than the table of releases has
     if code is not None and complaint is not None:
         # Only some PyTorch kernels have PTX, so PTX does not help if PyTorch itself complains.
         code = replace(code, lists=tuple(tuple(n for n in names if n.startswith("sm_")) for names in code.lists))
@@ -62,6 +64,11 @@ def torch_kernels(
         ptxas=first(of_kind(own, "triton-ptxas-arch")),
         refused=refused,
     )
+
+
+def _is_of_jetson(pytorch: Pytorch, gpus: tuple[KnownGpu, ...]) -> bool:
+    """Return whether the wheel may be one of NVIDIA's for Jetson, whose versions have no variant such as "+cu126"."""
+    return any(is_tegra(found.capability) for found in gpus) and not (pytorch.version and pytorch.version.local)
 
 
 def _gpus(torch_devices: TorchDevices, gpu: Gpu, symptoms: tuple[Symptom, ...]) -> tuple[KnownGpu, ...]:

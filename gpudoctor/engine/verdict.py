@@ -84,7 +84,7 @@ def _names(ids: Sequence[str]) -> str:
 
 def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
     """Return what was understood, what is missing, what to run next, and the possible causes."""
-    from gpudoctor.engine.suggestion import is_guess, rests_on_words
+    from gpudoctor.engine.suggestion import is_guess, is_mentioned
     from gpudoctor.triage.features import features  # most runs end with a verdict and do not need it
     from gpudoctor.triage.likely_cause import guess_of
     from gpudoctor.triage.next_steps import next_steps
@@ -96,20 +96,23 @@ def triage(facts: Facts, findings: Sequence[Finding]) -> Triage:
     # An error of the program itself is a fault that is there now.
     concern: Concern = Concern() if answer else facts.get("concern")
     guess = guess_of(facts.get("symptoms"))
-    spoken_of = [*(f.check_id for f in findings if rests_on_words(f)), *([guess.check_id] if guess else [])]
-    guesses = [] if concern.no_fault else [finding.check_id for finding in findings if is_guess(finding)]
-    mentioned = guesses or spoken_of
+    guesses = [finding.check_id for finding in findings if is_guess(finding)]
+    mentioned = [finding.check_id for finding in findings if is_mentioned(finding)]
+    spoken_of = guesses or [*mentioned, *([guess.check_id] if guess else [])]
     return Triage(
         understood=facts.call(understood, concern=concern),
         missing=facts.call(missing, concern=concern),
         next_steps=facts.call(next_steps, features=known),
         possible=possible_causes(
-            known, first=mentioned, shares=facts.get("resemblance").shares, only_suggested=bool(answer)
+            known,
+            first=spoken_of,
+            shares=facts.get("resemblance").shares,
+            only_suggested=bool(answer),
         )
         if known
         else (),
         answer=answer,
-        guess=next(iter(guesses), ""),
+        guess="" if concern.no_fault else next(iter(guesses), ""),
         works=bool(facts.get("proof").sentences),
     )
 

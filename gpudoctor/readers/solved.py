@@ -90,7 +90,9 @@ def _after_solution(whole: str) -> str | None:
     is_past = marked and not _RESTRICTED.search(paragraph) and not _NEXT.search(paragraph)
     if present is None and is_past and not _is_troubled(rest):
         return rest
-    return next(filter(_fails, left[-1:]), None) if present is None else present
+    if present is None and (marked or _fails(left[-1] if left else "")):
+        return next(iter(left[-1:]), None)
+    return present
 
 
 def _left(whole: str, solution: str) -> Iterator[str]:

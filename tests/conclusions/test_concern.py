@@ -55,6 +55,11 @@ def test_there_is_no_fault_now(text: str) -> None:
         pytest.param(f"{SEEN}But nvidia-smi shows 0%. What is wrong?", id="what is wrong"),
         pytest.param(f"{SEEN}It works great, but after a day or two I see Unknown Error.", id="works, but after"),
         pytest.param(f"{SEEN}All my images are black since the update.", id="since an update"),
+        pytest.param(
+            "hi, when I run the testbed I get CUDA error out of memory. The reason may be the 6 GB of my GTX 1060. How "
+            "can I change the config of the batch size to make it run well? thanks",
+            id="an error that comes now, and a question",
+        ),
     ],
 )
 def test_there_is_a_fault_now(text: str) -> None:

@@ -58,3 +58,9 @@ def test_nan_if_half_precision_is_in_use(kind: str, use: str) -> None:
 def test_a_bad_result_on_a_gpu_that_is_named(kind: str, gpu: str) -> None:
     found = half_precision(TorchRuntime(), (), said(kind, gpu))
     assert (found.nan, found.named, found.in_use) == (*said(kind, gpu), None)
+
+
+def test_without_mixed_precision_it_is_not_to_blame() -> None:
+    known = said("fp16-nan-reported", "half-precision-in-use")
+    assert half_precision(TorchRuntime(), None, known).nan is not None
+    assert half_precision(TorchRuntime(), None, (*known, *said("no-mixed-precision"))).nan is None

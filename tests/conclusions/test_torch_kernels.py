@@ -88,3 +88,11 @@ def test_an_error_of_cupy_is_none_of_pytorch() -> None:
     other = Symptom(kind="torch-no-kernel-image", text="no kernel image is available", fact="cupy_runtime.device_error")
     assert kernels(symptoms=(other,)).failed is None
     assert kernels(symptoms=(NO_KERNEL,)).failed == NO_KERNEL
+
+
+@pytest.mark.parametrize(("version", "code"), [("2.3.0", False), ("2.3.0+cu121", True)])
+def test_the_table_says_nothing_about_wheels_of_nvidia_for_jetson(version: str, code: bool) -> None:
+    orin = KnownGpu(name="Orin (nvgpu)", capability=ComputeCapability(8, 7), fact="devices[0].compute_capability")
+    pytorch = Pytorch(version=PackageVersion(version), facts={"version": "torch.version"})
+    assert bool(kernels(pytorch, (orin,)).code) is code
+    assert kernels(pytorch, (orin,), symptoms=(NO_KERNEL,)).code

@@ -93,3 +93,9 @@ def test_a_linux_driver_inside(driver: Driver, expected: tuple[str, str]) -> Non
 def test_what_fails(sections: dict[str, Any], works: bool, failure: str) -> None:
     found = wsl_of(**sections)
     assert (found.works, found.failure) == (works, failure)
+
+
+@pytest.mark.parametrize(("kind", "misses"), [("smi-table-alone", False), ("nvidia-smi-not-found", True)])
+def test_a_table_of_nvidia_smi_misses_no_gpu(kind: str, misses: bool) -> None:
+    found = wsl_of(system=System(os="linux", wsl=2), symptoms=(Symptom(kind=kind, text="x", fact="symptoms[0].text"),))
+    assert bool(found.failure) is misses

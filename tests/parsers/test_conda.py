@@ -39,6 +39,7 @@ def test_other_files_are_no_records(text: str) -> None:
     ("record", "expected"),
     [
         pytest.param(CondaRecord("cpuonly", "2.0", "0"), True, id="cpuonly"),
+        pytest.param(CondaRecord("cpu-only", "1.0", "0"), True, id="its first name"),
         pytest.param(CondaRecord("pytorch-mutex", "1.0", "cpu"), True, id="mutex of the CPU build"),
         pytest.param(CondaRecord("_pytorch_select", "0.1", "cpu_0"), True, id="mutex of defaults"),
         pytest.param(CondaRecord("pytorch-cpu", "2.9.1", "cpu_generic_0"), True, id="metapackage of conda-forge"),

@@ -114,6 +114,29 @@ def remedies(finding: Finding) -> str:
             id="Kubernetes and MIG",
         ),
         pytest.param(
+            "pip installs the cpu only version. RuntimeError: Attempting to deserialize object on a CUDA device but "
+            "torch.cuda.is_available() is False. If you are running on a CPU-only machine, please use torch.load",
+            "torch-cpu-build",
+            "whl/cu",
+            id="a machine that only the message names",
+        ),
+        pytest.param(
+            'Ubuntu running on WSL2: "libcuda.so.1" does not exist. How to create that?',
+            "wsl-driver-problem",
+            "Windows",
+            id="libcuda in WSL",
+        ),
+        pytest.param("Error: TensileLibrary.dat not found, RX 5700", "rocm-unsupported-gfx", "", id="no Tensile"),
+        pytest.param(
+            "You requested GPUs: [0, 1]\n But your machine only has: [0]\n#SBATCH --gres=gpu:1",
+            "cuda-visible-devices-hides-gpu",
+            "--gres=gpu:2",
+            id="fewer GPUs than the program asks for",
+        ),
+        pytest.param(
+            "installing cellpose downgrades pytorch from GPU to CPU", "torch-cpu-build", "whl/cu", id="from GPU"
+        ),
+        pytest.param(
             "My laptop's GPU is fully used and never draws more than 45 W",
             "gpu-throttled",
             "power",

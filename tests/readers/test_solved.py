@@ -15,6 +15,7 @@ from gpudoctor.symptoms.pruning import words_of
 from tests.own_checks import own_checks
 
 SOLVED = (
+    '[Solved] + new question\n\nUpdate: I rebooted after the driver update and the "Driver/library version mismatch" is gone, nvidia-smi is happy again.\n\nWhat is still bugging me: after 5 minutes the model gets thrown out. Is there a setting to leave it in memory? GTX 1080 Ti.',
     'SOLVED: I had "no kernel image is available" on my 5090, fixed with pip install torch --index-url https://download.pytorch.org/whl/cu128. Now torch 2.7.1+cu128, is_available() True and training runs at 100% util. thanks all',
     "nvidia-smi said Failed to initialize NVML: Driver/library version mismatch after an apt upgrade. Rebooted, works now. Ubuntu 24.04, 3080",
     "Torch not compiled with CUDA enabled was my error since yesterday on win 11. EDIT: fixed by uninstalling torch and installing it from the cu126 index. It now returns True.",
