@@ -69,7 +69,7 @@ def driver_not_loaded(
         return
     skip_unless(not place.in_container, "the host of a container loads the kernel module")
     skip_unless(not place.in_wsl, "WSL has no NVIDIA kernel module")
-    said = first(with_code(symptoms, "nvml-9")) or _refused(symptoms, driver_state)
+    said = first(with_code(symptoms, "nvml-9")) or _refused(symptoms, driver_state, driver)
     by_message = said is not None and said.fact.startswith("symptoms")
     if (driver.installed is False and not by_message) or system.nvidia_gpus == ():
         return
@@ -94,11 +94,12 @@ def driver_not_loaded(
     yield replace(finding, certain=not by_person and not driver.module_loaded)
 
 
-def _refused(symptoms: Symptoms, state: DriverState) -> Symptom | None:
+def _refused(symptoms: Symptoms, state: DriverState, driver: Driver) -> Symptom | None:
     """Return the message by which the kernel has no module of the driver, although the rest of it is there."""
     fails = of_kind(symptoms, "nvidia-smi-failure-reported") if of_kind(symptoms, SECURE_BOOT, NEW_KERNEL) else ()
     # If libcuda is missing too there is no driver at all.
-    not_running = () if state.not_found else of_kind(symptoms, "kernel-driver-not-running")
+    answers = state.works and driver.module_loaded
+    not_running = () if state.not_found or answers else of_kind(symptoms, "kernel-driver-not-running")
     reported = () if state.works else of_kind(symptoms, *BY_PERSON)
     return first(of_kind(symptoms, "@kernel-module-refused"), fails, not_running, reported)
 

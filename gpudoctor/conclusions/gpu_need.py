@@ -1,6 +1,17 @@
 """Whether an NVIDIA GPU is needed, whether one answers, and evidence that there is none."""
 
-from gpudoctor.model import Devices, Driver, Origin, Project, SeenSetup, Severity, Symptom, Toolkit, TorchRuntime
+from gpudoctor.model import (
+    Devices,
+    Driver,
+    Environment,
+    Origin,
+    Project,
+    SeenSetup,
+    Severity,
+    Symptom,
+    Toolkit,
+    TorchRuntime,
+)
 from gpudoctor.model.gpu_conclusions import Consumers, DriverState, GpuNeed
 from gpudoctor.model.requirement import MachineRequirement
 from gpudoctor.symptoms import Symptoms, first, of_kind, with_code
@@ -43,6 +54,7 @@ def gpu_need(
     setups: tuple[SeenSetup, ...],
     project: Project,
     symptoms: Symptoms,
+    environment: Environment = Environment(),
     requirements: tuple[MachineRequirement, ...] = (),
     gpu_policy: str = "auto",
 ) -> GpuNeed:
@@ -77,7 +89,7 @@ def gpu_need(
         unneeded=not (origin.is_report or asked or meant),
         severity=_severity(origin, asked=bool(asked), needed=bool(consumers.ask_for_cuda or meant)),
         answers=seen or driver_state.works or module or bool(available),
-        denied=_denied(symptoms, missed=missed and not version_known),
+        denied=_denied(symptoms, environment, missed=missed and not version_known),
     )
 
 
@@ -99,7 +111,7 @@ def _severity(origin: Origin, *, asked: bool, needed: bool) -> Severity:
     return Severity.ERROR if needed else Severity.WARNING
 
 
-def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:
+def _denied(symptoms: Symptoms, environment: Environment, *, missed: bool) -> Symptom | None:
     """Return the evidence that there is no NVIDIA GPU.
 
     missed: a program misses the GPU or its driver, and no driver is known: then another vendor's GPU is evidence too.
@@ -107,8 +119,9 @@ def _denied(symptoms: Symptoms, *, missed: bool) -> Symptom | None:
     hidden = with_code(symptoms, "cuda-100") and of_kind(symptoms, "gpu-runtime-chosen")
     # "too old" implies an installed driver.
     hidden = hidden or tuple(symptom for symptom in with_code(symptoms, "cuda-35") if symptom.names.get("cuda"))
+    unseen = missed and not hidden and environment.get("CUDA_VISIBLE_DEVICES") != "-1"
     missed = missed or bool(of_kind(symptoms, "cpu-fallback"))
-    elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, *NOTEBOOK) if missed and not hidden else ())
+    elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, *NOTEBOOK) if unseen else ())
     if elsewhere:
         return elsewhere[0]
     said = of_kind(symptoms, "no-nvidia-gpu-reported")

@@ -142,6 +142,14 @@ def test_tensorflow_sees_no_module_but_libcuda() -> None:
     assert run_check("driver-not-loaded", symptoms=(running, missing)).outcome is Outcome.SKIPPED
 
 
+@pytest.mark.parametrize(("loaded", "outcome"), [(True, Outcome.PASSED), (None, Outcome.FOUND)])
+def test_tensorflow_is_wrong_if_the_module_is_loaded_and_answers(loaded: bool | None, outcome: Outcome) -> None:
+    running = Symptom(kind="kernel-driver-not-running", text="kernel driver does not appear to be running on this host")
+    listed = (Device(nvml_index=0, uuid="GPU-1"),)
+    driver = Driver(installed=True, module_loaded=loaded, nvml_code=0)
+    assert run_check("driver-not-loaded", driver=driver, devices=listed, symptoms=(running,)).outcome is outcome
+
+
 def test_a_driver_that_dropped_the_gpu() -> None:
     legacy = Symptom(kind="nvrm-legacy-gpu", text="", names={"branch": "470"})
     finding = run_check("driver-not-loaded", symptoms=(legacy,), system=UBUNTU).findings[0]

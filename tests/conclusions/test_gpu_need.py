@@ -6,7 +6,18 @@ from typing import Any
 import pytest
 
 from gpudoctor.conclusions import Facts
-from gpudoctor.model import Device, Driver, GpuNeed, Project, Requirement, Snapshot, Symptom, Torch, TorchRuntime
+from gpudoctor.model import (
+    Device,
+    Driver,
+    Environment,
+    GpuNeed,
+    Project,
+    Requirement,
+    Snapshot,
+    Symptom,
+    Torch,
+    TorchRuntime,
+)
 from gpudoctor.symptoms.facts import with_symptoms
 
 REPORT: dict[str, Any] = {"contradictions": ()}
@@ -149,3 +160,10 @@ def test_a_gpu_that_is_only_named_does_not_answer_if_windows_lists_none() -> Non
     assert need_of(devices=named).answers
     found = need_of(devices=named, symptoms=(listed,), **REPORT)
     assert (found.answers, found.denied and found.denied.kind) == (False, listed.kind)
+
+
+@pytest.mark.parametrize(("variables", "denied"), [({}, True), ({"CUDA_VISIBLE_DEVICES": "-1"}, False)])
+def test_a_variable_that_hides_the_gpu_explains_a_notebook_without_one(variables: dict[str, str], denied: bool) -> None:
+    said = (Symptom(kind="no-gpu-on-colab", text="Kaggle"), Symptom(kind="cuda-no-device", text="x", code="cuda-100"))
+    found = need_of(symptoms=said, environment=Environment(variables=variables), **REPORT)
+    assert (found.denied is not None) is denied

@@ -137,6 +137,19 @@ def remedies(finding: Finding) -> str:
             "installing cellpose downgrades pytorch from GPU to CPU", "torch-cpu-build", "whl/cu", id="from GPU"
         ),
         pytest.param(
+            "tf_gpu_configured() returns FALSE on Windows 11 with tensorflow 2.14.0, GTX 1660",
+            "tensorflow-no-gpu-build",
+            "wsl",
+            id="TensorFlow in R",
+        ),
+        pytest.param(
+            "I create the environment on the login node, which has no graphics card. mamba list in the job: pytorch "
+            "2.3.1 cpu_mkl_py311hf1be9b6_100 conda-forge. GPU available: False, used: False",
+            "conda-cpuonly-solved",
+            "CONDA_OVERRIDE_CUDA",
+            id="a login node without a GPU",
+        ),
+        pytest.param(
             "My laptop's GPU is fully used and never draws more than 45 W",
             "gpu-throttled",
             "power",
