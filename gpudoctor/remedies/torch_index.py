@@ -26,7 +26,7 @@ def install_torch_from_other_index(
 
 def _from_indexes(request: TorchRequest, environment: Environment, install: Fix) -> Iterator[Fix | Remedy]:
     variant = _variant(request)
-    yield _from_index(request, variant, environment) if variant else install
+    yield _from_index(request, variant, environment) if variant and request.version is not None else install
     newest = _newest(request)
     asked = request.version.public if request.version is not None else None
     if newest is not None and request.index is not None and newest.public != asked:

@@ -89,3 +89,11 @@ def test_the_newest_version_that_is_there(variant: str, available: tuple[str, ..
 def test_what_is_installed_from_where(asked: TorchRequest, installs: list[str]) -> None:
     remedies = made(Fix("install-torch-from-other-index"), torch_request=asked, python=PYTHON, system=LINUX)
     assert [" ".join(remedy.commands[:1]).partition("/whl/")[2] for remedy in remedies] == installs
+
+
+def test_without_a_version_the_build_for_the_machine_is_installed() -> None:
+    asked = request(None, "cu124", ())
+    remedies = made(Fix("install-torch-from-other-index"), torch_request=asked, python=PYTHON, system=LINUX)
+    commands = [command for remedy in remedies for command in remedy.commands]
+    assert any(" torch==2." in command for command in commands)
+    assert not any("==+" in command for command in commands)
