@@ -119,9 +119,9 @@ def _denied(symptoms: Symptoms, environment: Environment, *, missed: bool) -> Sy
     hidden = with_code(symptoms, "cuda-100") and of_kind(symptoms, "gpu-runtime-chosen")
     # "too old" implies an installed driver.
     hidden = hidden or tuple(symptom for symptom in with_code(symptoms, "cuda-35") if symptom.names.get("cuda"))
-    unseen = missed and not hidden and environment.get("CUDA_VISIBLE_DEVICES") != "-1"
+    unexplained = missed and not hidden and environment.get("CUDA_VISIBLE_DEVICES") != "-1"
     missed = missed or bool(of_kind(symptoms, "cpu-fallback"))
-    elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, *NOTEBOOK) if unseen else ())
+    elsewhere = of_kind(symptoms, *PLACES) or (of_kind(symptoms, *NOTEBOOK) if unexplained else ())
     if elsewhere:
         return elsewhere[0]
     said = of_kind(symptoms, "no-nvidia-gpu-reported")

@@ -82,7 +82,10 @@ def _without(whole: str, left_out: Callable[[str], object]) -> str:
 
 
 def _after_solution(whole: str) -> str | None:
-    """Return the text from the first solution that leaves no trouble; None without such a solution."""
+    """Return the text from the first solution that leaves no trouble; None without such a solution.
+
+    After a title that says "solved", what is left is a new question, and no failure before it counts.
+    """
     marked = _TITLE.match(whole) is not None
     left = [*itertools.islice(_left(whole, _SHOWN if marked else _SOLVED), _MOST_LEFT)]
     present = next(itertools.filterfalse(_is_troubled, left), None)
